@@ -16,13 +16,13 @@ import (
 	"shoal.dev/shoal/pkg/rowstore"
 )
 
-// byRoot proposes as an admin.
+// byRoot returns a context that proposes as an admin.
 func byRoot(t *testing.T) context.Context {
 	return client.WithActor(patient(t), &client.Actor{Subject: "root", Admin: true,
 		Customer: "root", Operation: "svc_x"})
 }
 
-// blocks blocks the customer and takes it back, which makes two entries.
+// blocks blocks and unblocks a customer, which makes two audit entries.
 func blocks(t *testing.T, s *running, customer string) {
 	t.Helper()
 	_, err := client.Do(byRoot(t), s.Client, client.BlockCustomer{Customer: customer, By: "root"},
@@ -35,8 +35,8 @@ func blocks(t *testing.T, s *running, customer string) {
 	}
 }
 
-// archivedTrail waits until the archive has the whole trail, and holds it to have each entry once,
-// every one behind the one before.
+// archivedTrail waits until the archive has the whole trail, and checks that each entry is there
+// once and chained to the one before.
 func archivedTrail(t *testing.T, s *running, config Config, want uint64) {
 	t.Helper()
 	var view *client.View
@@ -71,12 +71,12 @@ func archivedTrail(t *testing.T, s *running, config Config, want uint64) {
 	}
 }
 
-// trailStore reads the archive's trail.
+// trailStore reads the archived trail.
 type trailStore interface {
 	Audit(ctx context.Context, q rowstore.AuditQuery) ([]rowstore.AuditRecord, error)
 }
 
-// awayStore takes no entries of the trail while it is away. What it answers may be lost.
+// awayStore accepts no audit entries while it is away. Its answers may be lost.
 type awayStore struct {
 	*lists
 	away, deaf atomic.Bool
@@ -98,8 +98,8 @@ func (s *awayStore) PutAudit(ctx context.Context, entries []rowstore.AuditRecord
 	return err
 }
 
-// The trail goes to the archive once, over a store that is away, answers that are lost, a kill and
-// a restart.
+// The trail is archived exactly once, despite a store that is down, lost answers, a kill and a
+// restart.
 func TestTheTrailIsArchivedOnce(t *testing.T) {
 	t.Parallel()
 	config := testConfig(t, t.TempDir())
@@ -143,8 +143,8 @@ func TestTheTrailIsArchivedOnce(t *testing.T) {
 	archivedTrail(t, serve(t, killed), config, 6)
 }
 
-// A restore goes on from the backup's end of the trail, and the archive gets what it left behind.
-// One whose trail the row store has lost is refused.
+// After a restore the trail continues from the backup's end, and the archive gets the entries left
+// behind. A backup whose trail the row store has lost is refused.
 func TestTheTrailOutlivesARestore(t *testing.T) {
 	t.Parallel()
 	config := testConfig(t, t.TempDir())
@@ -178,7 +178,7 @@ func TestTheTrailOutlivesARestore(t *testing.T) {
 		t.Errorf("%d entries of the state that was replaced, %v", len(behind), err)
 	}
 	s.stop()
-	config.Store = newLists() // which has lost all
+	config.Store = newLists() // has lost everything
 	config.Dir = t.TempDir()
 	other := serve(t, config)
 	_, err = other.Operator().Restore(byRoot(t), bytes.NewReader(file),

@@ -12,12 +12,12 @@ import (
 	"shoal.dev/shoal/pkg/fault"
 )
 
-// operator is the server as administrators use it.
+// operator implements client.Operator on the server, for administrators.
 type operator struct{ s *Server }
 
 var _ client.Operator = operator{}
 
-// Operator is what an administrator does to the cluster, from this node.
+// Operator returns what an administrator can do to the cluster from this node.
 func (s *Server) Operator() client.Operator { return operator{s} }
 
 // Backup implements client.Operator.
@@ -40,7 +40,7 @@ func (o operator) Backup(ctx context.Context, to io.Writer) error {
 	return backup.Write(ending{ctx, to}, header, now.Write)
 }
 
-// ending fails once ctx has ended.
+// ending is a writer that fails once ctx has ended.
 type ending struct {
 	ctx context.Context
 	w   io.Writer
@@ -53,8 +53,8 @@ func (e ending) Write(p []byte) (int, error) {
 	return e.w.Write(p)
 }
 
-// Restore implements client.Operator. The backup is kept in a file until it is known to be whole. A
-// node that does not lead then sends it to the leader.
+// Restore implements client.Operator. It spools the backup to a file and verifies it first. A node
+// that does not lead then sends it to the leader.
 func (o operator) Restore(ctx context.Context, from io.Reader,
 	how client.RestoreOptions) (client.Restored, error) {
 	var none client.Restored

@@ -115,8 +115,8 @@ func TestBackupThatCannotBeWrittenFails(t *testing.T) {
 	}
 }
 
-// A backup is restored through a node that does not lead while a client writes through every node.
-// Afterwards all nodes have one state: that of the backup, with what was written since the restore.
+// A backup is restored through a follower while a client writes through every node. Afterwards all
+// nodes have one state: the backup's, plus what was written since the restore.
 func TestRestoreUnderLoad(t *testing.T) {
 	t.Parallel()
 	r := newReef(t)
@@ -174,8 +174,7 @@ func TestRestoreUnderLoad(t *testing.T) {
 	}
 }
 
-// What a restore must not bring back: who fetched what, and numbers of dispatches that were used
-// since.
+// A restore must not bring back old owners of shards, or dispatch numbers that were used since.
 func TestRestoreKeepsWhoFetchesWhat(t *testing.T) {
 	t.Parallel()
 	config := testConfig(t, t.TempDir())
@@ -214,7 +213,7 @@ func TestRestoreKeepsWhoFetchesWhat(t *testing.T) {
 	}
 }
 
-// Two nodes send backups at once: one is taken, and the other told so.
+// Two nodes send backups at once: one is accepted, the other is refused.
 func TestOneUploadAtATime(t *testing.T) {
 	t.Parallel()
 	s := serve(t, testConfig(t, t.TempDir()))
@@ -272,7 +271,7 @@ func TestRemovedNodeIsForgotten(t *testing.T) {
 }
 
 // A run that was open at the backup goes on after the restore and ends as it did the first time.
-// What was stored meanwhile is settled from its records, and nothing is charged twice.
+// Pages stored meanwhile are settled from their records, and nothing is charged twice.
 func TestOpenRunEndsExactAfterARestore(t *testing.T) {
 	t.Parallel()
 	const links = 300
@@ -311,13 +310,13 @@ func TestOpenRunEndsExactAfterARestore(t *testing.T) {
 		t.Errorf("the run ended as %+v, and first as %+v", is, was)
 	}
 	before, after := *first.Wallet(customer), *second.Wallet(customer)
-	after.Archived, after.ArchivedSum = before.Archived, before.ArchivedSum // as fast as it is
+	after.Archived, after.ArchivedSum = before.Archived, before.ArchivedSum // the archive may lag
 	if before != after {
 		t.Errorf("the wallet is %+v, and was %+v", after, before)
 	}
 }
 
-// TestWhatAKilledProcessLeftIsRemoved: Raft itself never removes a snapshot that it was writing.
+// TestWhatAKilledProcessLeftIsRemoved: Raft itself never removes an unfinished snapshot.
 func TestWhatAKilledProcessLeftIsRemoved(t *testing.T) {
 	t.Parallel()
 	config := testConfig(t, t.TempDir())
@@ -340,8 +339,8 @@ func TestWhatAKilledProcessLeftIsRemoved(t *testing.T) {
 	}
 }
 
-// What was launched after the backup stays in the row store until the grace is over. Then it goes,
-// even when the leader that removes it is stopped in the middle. Lists stay as long.
+// What was launched after the backup stays in the row store until the grace is over. Then it is
+// removed, even if the leader is stopped meanwhile. Lists stay as long.
 func TestWhatWasUndoneGoesAfterAGrace(t *testing.T) {
 	t.Parallel()
 	config := testConfig(t, t.TempDir())
@@ -384,7 +383,7 @@ func TestWhatWasUndoneGoesAfterAGrace(t *testing.T) {
 			t.Log(err) // there may be no leader
 		}
 	}
-	for range 30 { // half an hour, with every routine's turn
+	for range 30 { // half an hour, so that every routine runs
 		at.Advance(time.Minute)
 		fresh(t, s)
 		sweep()

@@ -22,15 +22,15 @@ func benchDo(b *testing.B, r *running) {
 	}
 }
 
-// BenchmarkFresh is a linearizable read on a leader that votes alone.
+// BenchmarkFresh measures a linearizable read on a leader that votes alone.
 func BenchmarkFresh(b *testing.B) { benchFresh(b, serve(b, testConfig(b, b.TempDir()))) }
 
-// BenchmarkDo is one small command at a time, durable.
+// BenchmarkDo measures small durable commands, one at a time.
 func BenchmarkDo(b *testing.B) { benchDo(b, serve(b, testConfig(b, b.TempDir()))) }
 
-// BenchmarkFreshElsewhere is a linearizable read on a node that does not vote, with three voters,
-// over loopback.
+// BenchmarkFreshElsewhere measures a linearizable read on a non-voter, with three voters, over
+// loopback.
 func BenchmarkFreshElsewhere(b *testing.B) { benchFresh(b, newNodes(b, 3, 1).at(3)) }
 
-// BenchmarkDoElsewhere is one small command at a time from such a node.
+// BenchmarkDoElsewhere measures small commands from such a node, one at a time.
 func BenchmarkDoElsewhere(b *testing.B) { benchDo(b, newNodes(b, 3, 1).at(3)) }

@@ -30,11 +30,11 @@ type Blobs interface {
 
 const (
 	blobsEvery = time.Hour
-	// blobGrace is how long a blob may be there before a command names it.
+	// blobGrace is how long a blob may exist before a command names it.
 	blobGrace = 24 * time.Hour
 )
 
-// sweeper looks through the blob store, and keeps what it found for the metrics.
+// sweeper sweeps the blob store, and keeps the tallies for the metrics.
 type sweeper struct {
 	s       *Server
 	mu      sync.Mutex
@@ -50,9 +50,9 @@ func newSweeper(s *Server) *sweeper {
 	return w
 }
 
-// Blobs is the removal of blobs that expired, and the count of what is left: background work of the
-// node that leads. Of kept exports and catalogues those go that the state does not name. So do
-// bodies of what was deleted. Of other kinds none is taken for an orphan.
+// Blobs removes expired and orphaned blobs and counts the rest, as background work of the leader.
+// Exports and catalogues that the state does not name are orphans. So are the bodies of what was
+// deleted. Other kinds have no orphans.
 func (s *Server) Blobs() work.Kind {
 	return work.Kind{Name: work.Blobs, Recurring: true, AtStart: true,
 		Ready: func() bool { return s.holder.Current() != nil },
@@ -67,8 +67,7 @@ func (s *Server) Blobs() work.Kind {
 		}}
 }
 
-// sweep goes through all kinds, whatever becomes of one. While it is not certain what time it is
-// nothing goes.
+// sweep sweeps every kind, even when one fails. While the time is uncertain, it removes nothing.
 func (w *sweeper) sweep(ctx context.Context) error {
 	var failed []error
 	now, ok := w.s.holder.Clocks().Safe()
@@ -81,7 +80,7 @@ func (w *sweeper) sweep(ctx context.Context) error {
 		case blobstore.Exports:
 			how.Named = w.namedExports
 		case blobstore.Bodies:
-			// A run is there before its packs are: none has to be waited for.
+			// A run exists before its packs do, so no grace is needed.
 			how.Lifetime, how.Grace, how.Named = bodies.Lifetime, 0, w.namedPacks
 		case blobstore.Catalogues:
 			how.Named = w.namedCatalogues
@@ -102,8 +101,8 @@ func (w *sweeper) sweep(ctx context.Context) error {
 	return errors.Join(failed...)
 }
 
-// namedExports says which files of kept exports the state names: ID-BLOB, each 24 hex digits. Until
-// it is certain that a restore was not the wrong one, all are.
+// namedExports returns a test whether the state names an export's file: ID-BLOB, each 24 hex
+// digits. In the grace period after a restore it names all.
 func (w *sweeper) namedExports(ctx context.Context) (func(blobstore.Key) bool, error) {
 	spared, err := w.s.Spare(ctx)
 	if err != nil {
@@ -127,8 +126,8 @@ func (w *sweeper) namedExports(ctx context.Context) (func(blobstore.Key) bool, e
 	}, nil
 }
 
-// namedPacks says which packs of bodies belong to what there is: a scraper and a group, and a run
-// that was not deleted. Until it is certain that a restore was not the wrong one, all do.
+// namedPacks returns a test whether a pack's scraper and group exist and its run was not deleted.
+// In the grace period after a restore it is true of all packs.
 func (w *sweeper) namedPacks(ctx context.Context) (func(blobstore.Key) bool, error) {
 	spared, err := w.s.Spare(ctx)
 	if err != nil {
@@ -149,8 +148,8 @@ func (w *sweeper) namedPacks(ctx context.Context) (func(blobstore.Key) bool, err
 	}, nil
 }
 
-// namedCatalogues says which files of products the state names. Until it is certain that a restore
-// was not the wrong one, all are.
+// namedCatalogues returns a test whether the state names a catalogue's file. In the grace period
+// after a restore it names all.
 func (w *sweeper) namedCatalogues(ctx context.Context) (func(blobstore.Key) bool, error) {
 	spared, err := w.s.Spare(ctx)
 	if err != nil {
@@ -166,7 +165,7 @@ func (w *sweeper) namedCatalogues(ctx context.Context) (func(blobstore.Key) bool
 	}, nil
 }
 
-// shown is what there is of each kind, on the leader that has looked.
+// shown returns the tally of each kind. It is ok only on the leader.
 func (w *sweeper) shown() (found map[string]blobstore.Tally, ok bool) {
 	if w.s.holder.Current() == nil {
 		return nil, false
@@ -180,8 +179,8 @@ func (w *sweeper) shown() (found map[string]blobstore.Tally, ok bool) {
 	return found, true
 }
 
-// measure shows what there is by kind. A label for each customer would have no bound: the largest
-// one stands for all.
+// measure exports the tallies by kind. A label per customer would be unbounded, so only the largest
+// customer's bytes are shown.
 func (w *sweeper) measure(to *telemetry.Metrics) {
 	w.removed = to.Counters("shoal_blob_removed_total",
 		"Blobs that were removed: expired, or orphans that nothing named.", "kind", "reason")

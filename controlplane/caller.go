@@ -11,7 +11,7 @@ import (
 	"shoal.dev/shoal/pkg/model"
 )
 
-// caller is the server as the client of its own process.
+// caller implements client.Client for roles in the server's own process.
 type caller struct{ s *Server }
 
 var _ client.Client = caller{}
@@ -69,8 +69,8 @@ func (c caller) Settle(ctx context.Context, receipts []model.Receipt,
 		l.TakeBack(markers)
 		return nil
 	}
-	// One attempt is enough: a marker is of one leadership, and one that does not arrive is
-	// replaced by the next.
+	// One attempt is enough: a marker belongs to one leadership, and the next marker replaces a
+	// lost one.
 	if err := c.s.proposer.forward(ctx, methodMarkers, returned{Markers: markers},
 		&node.Nothing{}); err != nil {
 		c.s.config.Logger.Debug("markers did not reach the leader", "markers", len(markers),
@@ -79,7 +79,7 @@ func (c caller) Settle(ctx context.Context, receipts []model.Receipt,
 	return nil
 }
 
-// settleReceipts applies receipts in their order, in as many commands as their size asks for.
+// settleReceipts applies receipts in order. It halves a batch that is too large for one command.
 func settleReceipts(receipts []model.Receipt,
 	propose func(command.Payload) (fsm.Result, error)) error {
 	if len(receipts) == 0 {

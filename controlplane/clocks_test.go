@@ -15,7 +15,7 @@ import (
 	"shoal.dev/shoal/testkit/skew"
 )
 
-// wrong is a clock that is off.
+// wrong is a clock with an offset.
 type wrong struct {
 	clock.System
 	by time.Duration
@@ -23,13 +23,13 @@ type wrong struct {
 
 func (w wrong) Now() time.Time { return time.Now().Add(w.by) }
 
-// stateTime is a node's state time less the time that it is.
+// stateTime returns a node's state time minus the true time.
 func stateTime(r *running) time.Duration {
 	_, now := r.node.Store().Progress()
 	return time.Until(time.UnixMilli(now))
 }
 
-// until waits for something that a node finds out by itself.
+// until waits for a condition that a node brings about on its own.
 func until(t *testing.T, what string, ok func() bool) {
 	t.Helper()
 	for ctx := patient(t); !ok(); {
@@ -76,8 +76,8 @@ func TestALeaderWithAWrongClockStampsByTheOthers(t *testing.T) {
 	}
 }
 
-// TestOnlyVotersSayWhatTimeItIs: the clocks of nodes without a vote are looked at, and move
-// nothing, be they the majority.
+// TestOnlyVotersSayWhatTimeItIs: the clocks of non-voters are compared, but never move time, even
+// if they are the majority.
 func TestOnlyVotersSayWhatTimeItIs(t *testing.T) {
 	t.Parallel()
 	c := newNodes(t, 1, 2)
@@ -88,7 +88,7 @@ func TestOnlyVotersSayWhatTimeItIs(t *testing.T) {
 		c.start(n)
 		c.ready(n)
 	}
-	for n := range c.configs { // which tells the leader where they are
+	for n := range c.configs { // this tells the leader their addresses
 		openCustomer(t, c.at(n), c.configs[n].Node)
 	}
 	until(t, "a look at both clocks", func() bool {
@@ -109,7 +109,7 @@ func TestOnlyVotersSayWhatTimeItIs(t *testing.T) {
 	}
 }
 
-// gauges are a metric's values, by node.
+// gauges returns a metric's values by node.
 func gauges(t *testing.T, r *running, name string) map[string]float64 {
 	t.Helper()
 	families, err := r.config.Metrics.Gather()
@@ -154,7 +154,7 @@ func TestTheClockOfALoneNodeThatJumps(t *testing.T) {
 	}
 }
 
-// A node that stood still for days begins where its clock is: there is nobody to ask.
+// A node that stood still for days continues at its clock's time: there is nobody to ask.
 func TestTimeAfterALongPause(t *testing.T) {
 	t.Parallel()
 	config := testConfig(t, t.TempDir())
@@ -186,8 +186,8 @@ func TestIdleStateTimeFollowsTheClock(t *testing.T) {
 }
 
 // TestNothingIsStampedBeforeTheLogIsRead: Raft makes a node the leader before its leadership has
-// begun. In an empty state there is no time that could stand. What was made in 1970 would have
-// expired a moment later. The clock of a node whose log is not applied yet may be wrong.
+// begun. An empty state has no time: what is created in 1970 would expire a moment later. And the
+// clock of a node that has not applied its log may be wrong.
 func TestNothingIsStampedBeforeTheLogIsRead(t *testing.T) {
 	t.Parallel()
 	config := testConfig(t, t.TempDir())
@@ -199,7 +199,7 @@ func TestNothingIsStampedBeforeTheLogIsRead(t *testing.T) {
 	if stamp, known := s.holder.Clocks().Stamp(); known {
 		t.Fatalf("the first stamp is %d", stamp)
 	}
-	then := time.Now().Add(-time.Hour).UnixMilli() // what the log holds
+	then := time.Now().Add(-time.Hour).UnixMilli() // time in the log
 	data, err := s.node.FSM().Encode(config.IDs.New(), then, command.TickPayload{}, nil)
 	if err != nil {
 		t.Fatal(err)

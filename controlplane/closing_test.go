@@ -9,8 +9,8 @@ import (
 	"shoal.dev/shoal/pkg/model"
 )
 
-// A run whose records take long to be sealed holds up no other: what another one never sent is
-// given back, and it is closed.
+// A run whose sealing takes long holds up no other: another run's unsent links are given back, and
+// it is closed.
 func TestRunThatIsSealedForLongHoldsUpNoOther(t *testing.T) {
 	t.Parallel()
 	config := testConfig(t, t.TempDir())
@@ -36,7 +36,7 @@ func TestRunThatIsSealedForLongHoldsUpNoOther(t *testing.T) {
 	if _, err := client.Do(patient(t), r, other, nil); err != nil {
 		t.Fatal(err)
 	}
-	// Nobody reads a shard, so that nothing of a run is sent before it is stopped.
+	// Nobody reads a shard, so nothing of a run is sent before it is stopped.
 	stopped := func(scraper ids.ID) ids.ID {
 		job := launch(t, r, config, customer, scraper, 3)
 		until(t, "what goes out", func() bool {

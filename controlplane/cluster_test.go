@@ -54,7 +54,7 @@ func TestEveryNodeWritesAndReads(t *testing.T) {
 	}
 }
 
-// A key's call is one step wherever it is made, and under one ticket.
+// A call with a key is one step on every node, under one ticket.
 func TestIdempotencyHoldsBetweenNodes(t *testing.T) {
 	t.Parallel()
 	c := newNodes(t, 1, 2)
@@ -95,8 +95,8 @@ func TestIdempotencyHoldsBetweenNodes(t *testing.T) {
 	}
 }
 
-// A write whose outcome cannot be learnt fails after a while with a code that says so. What it did
-// is done, and is not done again when the same call comes again.
+// A write whose outcome cannot be learnt fails after a while with a code for that. If it was done,
+// a repeated call does not do it again.
 func TestWriteOfUnknownOutcome(t *testing.T) {
 	t.Parallel()
 	c := newNodes(t, 3, 1)
@@ -111,7 +111,7 @@ func TestWriteOfUnknownOutcome(t *testing.T) {
 	}
 	slow := c.at(3)
 	slow.config.patience = 2 * time.Second
-	goOn := slow.node.Between() // this node applies nothing any more
+	goOn := slow.node.Between() // this node applies nothing from now on
 	_, err := adjust(7)
 	goOn()
 	if fault.CodeOf(err) != fault.Unavailable {
@@ -121,7 +121,7 @@ func TestWriteOfUnknownOutcome(t *testing.T) {
 		t.Errorf("the balance is %d: the command was not applied elsewhere", got)
 	}
 	for n := range 3 {
-		c.net.cut(c.configs[n].Node) // no majority
+		c.net.cut(c.configs[n].Node) // there is no majority
 	}
 	if _, err := adjust(5); fault.CodeOf(err) != fault.Unavailable {
 		t.Errorf("without a leader: %v", err)
@@ -166,7 +166,7 @@ func TestFetchersHoldShardsThroughAnyNode(t *testing.T) {
 		nil); err != nil {
 		t.Fatal(err)
 	}
-	// Markers reach the leader, behind the receipts.
+	// Markers reach the leader after the receipts.
 	leads := c.leader()
 	mark := model.Marker{Leader: c.at(leads).holder.Current().Began(), Shard: 3}
 	if err := r.Settle(patient(t), nil, []model.Marker{mark}); err != nil {
@@ -186,7 +186,7 @@ func TestFetchersHoldShardsThroughAnyNode(t *testing.T) {
 	})
 }
 
-// A heartbeat that was given up and arrives late is not heard.
+// An abandoned heartbeat that arrives late is refused.
 func TestLateHeartbeatsAreRefused(t *testing.T) {
 	t.Parallel()
 	c := newNodes(t, 1, 1)
@@ -240,8 +240,8 @@ func TestRolesDecideWhatIsForwarded(t *testing.T) {
 
 func second[A any](_ A, err error) error { return err }
 
-// TestDeclaredProposersAloneMayPropose tries every command that there is: its declared role may,
-// without it no node may, and the leader's own come from nobody.
+// TestDeclaredProposersAloneMayPropose tries every command. Its declared role may propose it, other
+// nodes may not. No node may propose the leader's own.
 func TestDeclaredProposersAloneMayPropose(t *testing.T) {
 	t.Parallel()
 	const most = 1000 // command numbers
@@ -249,10 +249,10 @@ func TestDeclaredProposersAloneMayPropose(t *testing.T) {
 	for number := range command.Number(most) {
 		payload, err := machine.DecodePayload(number, []byte{0xa0})
 		if err != nil {
-			continue // there is none
+			continue // no such command
 		}
 		by := payload.Declaration().By
-		if by == command.Worker { // TestWorkIsDoneInOnesOwnName
+		if by == command.Worker { // see TestWorkIsDoneInOnesOwnName
 			continue
 		}
 		named := identity.Peer{Roles: []string{string(by)}}
@@ -266,8 +266,8 @@ func TestDeclaredProposersAloneMayPropose(t *testing.T) {
 	}
 }
 
-// What a certificate is worth when a node registers: its own name and roles, a fetcher's weight,
-// and no other services.
+// A certificate limits what a node can register: its own name and roles, a fetcher's capacity, and
+// no other services.
 func TestCertificateBoundsRegistration(t *testing.T) {
 	as := func(role string) identity.Peer { return identity.Peer{Node: "a", Roles: []string{role}} }
 	for _, role := range identity.Roles() {

@@ -37,30 +37,29 @@ type Store interface {
 // others together.
 const MaxCapacity = 1000
 
-// Config makes a node. Begin with Defaults; what they leave empty has none.
+// Config configures a node. Start from Defaults, and set the fields that Defaults leaves empty.
 type Config struct {
-	Dir     string // the node's own; its Raft log and snapshots are kept in Dir/raft
-	Node    string // name, unique in the cluster and for ever tied to Dir
-	Boot    ids.ID // this start of the process; zero: a new one
+	Dir     string // this node's alone; its Raft log and snapshots are kept in Dir/raft
+	Node    string // unique in the cluster and tied to Dir for ever
+	Boot    ids.ID // this start of the process; zero: New makes one
 	Roles   []string
 	Version string
-	// weight of this node's fetcher when shards are dealt out, up to MaxCapacity; 0: it has none
+	// weight of this node's fetcher when shards are assigned, up to MaxCapacity; 0: no fetcher
 	Capacity uint32
-	// Services are the log and the row store, by the names that they have of their own. A node
-	// whose names are not the cluster's ends with the error other_services, and so does one that
-	// finds another cluster's mark there.
+	// Services names the log and the row store. The node ends with the error other_services if its
+	// names differ from the cluster's, or if it finds another cluster's mark there.
 	Services Services
-	// Tiers are the ways in which this node's fetcher can fetch; 0: plain alone.
+	// Tiers are the tiers that this node's fetcher supports; 0: plain alone.
 	Tiers model.TierSet
 
 	Clock clock.Clock
 	IDs   ids.Source
-	// Log, with one partition per shard, and Store are the leader's: nil on a node of a cluster
-	// without the role controlplane, which never leads.
+	// Log (one partition per shard) and Store are used by the leader. They are nil on a node of a
+	// cluster without the role controlplane, which never leads.
 	Log   stream.Log
 	Store Store
 
-	// What a cluster is created with; later starts find it in the state.
+	// Settings for creating the cluster; later starts read them from the state.
 	Shards    uint16
 	FreeGrant int64 // free requests of a new wallet
 	Prices    price.List
@@ -69,47 +68,44 @@ type Config struct {
 	// request starts a second that a host gets unless the scraper says otherwise; 0: no bound
 	HostRate    float64
 	MaxHostRate float64 // what a scraper may ask for; 0: no bound
-	// HostOf is the host of a listed address, ShardOf the shard of a host.
+	// HostOf returns the host of a listed address, ShardOf the shard of a host.
 	HostOf  func(url string) string
 	ShardOf func(host string) int
-	// DomainOf names, by a hash, the domain that a read of a listed address counts for under daily
-	// limits; 0: nothing is read there.
+	// DomainOf returns a hash of the domain that a listed address counts for under daily limits; 0:
+	// nothing is read there.
 	DomainOf func(url string) uint64
 
 	Lease time.Duration
-	// EndWithin is how long after its lease's end a fetcher may need until it has ended its
-	// requests.
+	// EndWithin is how long a fetcher may need to end its requests after its lease has ended.
 	EndWithin time.Duration
-	// FetchDeadline is the longest request. Fetchers of cluster version 1 do not end theirs with
-	// the lease.
+	// FetchDeadline is the longest request. Fetchers of cluster version 1 do not end their requests
+	// with the lease.
 	FetchDeadline time.Duration
 	MarkerEvery   time.Duration
 	Snapshots     Snapshots
-	// Blobs is where backups are kept; nil: nowhere, so that none are taken.
+	// Blobs is where backups are kept; nil: no backups are taken.
 	Blobs   Blobs
 	Backups Backups
 	// RestoreGrace is how long the row store keeps what a restore undid.
 	RestoreGrace time.Duration
-	// ArchiveEvery is the pause after all that is sealed has gone to the archive. The newest
-	// ArchiveKeep runs and entries of each customer stay in the state, too; at most MaxArchiveKeep.
+	// ArchiveEvery is the pause between archive rounds. The newest ArchiveKeep runs and entries of
+	// each customer also stay in the state; at most MaxArchiveKeep.
 	ArchiveEvery time.Duration
 	ArchiveKeep  int
-	// HistoryKept is how long after its end a run stays in the archive. Ledger entries stay for
+	// HistoryKept is how long a run stays in the archive after its end. Ledger entries stay for
 	// ever.
 	HistoryKept time.Duration
-	// ElectionTimeout is how long an election is given at least before another begins; one that
-	// needs longer gets it. At most MaxElectionTimeout; what is below MinElectionTimeout is taken
-	// for that.
+	// ElectionTimeout is the shortest time between two elections; slow disks make it longer. Values
+	// below MinElectionTimeout count as MinElectionTimeout. The most is MaxElectionTimeout.
 	ElectionTimeout time.Duration
 
-	// Point is called at named places, for crash tests, and BeforeWrite before Raft's log, term or
-	// vote is written, for tests with a slow disk.
+	// Point is called at kill points, for crash tests. BeforeWrite is called before Raft's log,
+	// term or vote is written, for tests with a slow disk.
 	Point       func(name string)
 	BeforeWrite func()
 
-	// Disk is that of Dir, nil: it is never short. RowsFloor is that of the row store's disk, nil:
-	// there is none. As long as one of them is short the leader takes in nothing new and sends
-	// nothing out.
+	// Disk watches the disk of Dir; nil: it is never short. RowsFloor watches the row store's disk;
+	// nil: no floor. While either is short, the leader admits nothing new and dispatches nothing.
 	Disk      *telemetry.Disk
 	RowsFloor *telemetry.Floor
 
@@ -117,12 +113,12 @@ type Config struct {
 	Metrics *telemetry.Metrics // may be nil
 	Tracer  *telemetry.Tracer  // nil: no traces
 
-	// Cluster makes the node one of several; nil: it is alone, and opens no port.
+	// Cluster makes the node one of several; nil: it is alone and opens no port.
 	Cluster *Cluster
 
-	// What only tests set: how long commands of the API are tried, how nodes without a Cluster
-	// speak and who votes at first. Also how nodes of one are dialled, and the newest version of
-	// the cluster that a node knows.
+	// Set by tests only. patience is how long API commands are retried. transport and voters are
+	// for nodes without a Cluster. dial dials other nodes. newest is the newest cluster version
+	// known.
 	patience  time.Duration
 	transport node.Voting
 	voters    []raft.Server
@@ -130,30 +126,30 @@ type Config struct {
 	newest    uint32
 }
 
-// Cluster is how a node speaks with the other nodes of its cluster.
+// Cluster is how a node communicates with the other nodes of its cluster.
 type Cluster = node.Cluster
 
-// Autopilot says when nodes become voters, and when those that are gone are removed. Zero values
+// Autopilot says when nodes become voters, and when nodes that are gone are removed. Zero values
 // have defaults.
 type Autopilot = quorum.Config
 
-// Snapshots says when the Raft log is cut.
+// Snapshots says when the Raft log is truncated.
 type Snapshots = node.Snapshots
 
 const (
-	// MinElectionTimeout is what elections are given on healthy disks, and bounds
+	// MinElectionTimeout is the election timeout on healthy disks, and the lower bound of
 	// Config.ElectionTimeout.
 	MinElectionTimeout = node.MinElectionTimeout
-	// MaxElectionTimeout bounds how long an election is given, however slow the disks are. Raft
-	// waits once to twice as long.
+	// MaxElectionTimeout bounds the election timeout, however slow the disks are. Raft waits
+	// between one and two timeouts.
 	MaxElectionTimeout = node.MaxElectionTimeout
 )
 
 // MaxArchiveKeep bounds Config.ArchiveKeep.
 const MaxArchiveKeep = 100
 
-// Defaults is a configuration in which only the node itself, its log, its row store and the address
-// functions are missing.
+// Defaults returns a configuration that lacks only the node's name and Dir, its log and row store,
+// and the functions HostOf and ShardOf.
 func Defaults() Config {
 	return Config{
 		Clock: clock.System{}, IDs: ids.Random{Now: time.Now},
@@ -171,14 +167,14 @@ func Defaults() Config {
 	}
 }
 
-// Services name what all nodes of a cluster work on together. "" is one of the process's own.
+// Services names what all nodes of a cluster share. The name "" means that the process has its own.
 type Services struct {
 	Log, Rows string
-	// Claim marks them as a cluster's. The error other_services says that they carry another one's
-	// mark; with take it is replaced. Nil: they are the process's own.
+	// Claim marks the services as the cluster's; nil: they are the process's own. If they carry
+	// another cluster's mark it returns other_services, or replaces the mark when take is set.
 	Claim func(ctx context.Context, cluster ids.ID, take bool) error
-	// Rebind says that they are the cluster's from now on, whatever was before. Nodes of the
-	// control plane alone tell the cluster so; others wait until one has.
+	// Rebind binds the cluster to these services, whatever it used before. Only nodes of the
+	// control plane rebind; other nodes wait until one has.
 	Rebind bool
 }
 
@@ -223,7 +219,7 @@ func (c *Config) check() error {
 	return errors.Join(errs...)
 }
 
-// forNode is what Raft needs to know.
+// forNode returns the part of the configuration that the Raft node needs.
 func (c *Config) forNode() node.Config {
 	return node.Config{Dir: c.Dir, Name: c.Node, Boot: c.Boot, Roles: c.Roles, Version: c.Version,
 		Capacity: c.Capacity,
@@ -234,7 +230,7 @@ func (c *Config) forNode() node.Config {
 		Transport: c.transport, Voters: c.voters, Dial: c.dial}
 }
 
-// forLeadership is what the leaderships of a node need to know.
+// forLeadership returns the configuration of this node's leaderships.
 func (s *Server) forLeadership() leadership.Config {
 	c := &s.config
 	config := leadership.Config{Node: s.node, Proposer: s.proposer, Claim: s.claim, Boot: c.Boot,

@@ -9,8 +9,8 @@ import (
 	"shoal.dev/shoal/pkg/ids"
 )
 
-// A deleted run's mark leaves the state when the history has the run no more, in whatever row
-// store, and not before. How long that is, operators have set, or the leader was started with.
+// The mark of a deleted run leaves the state once no history of any row store has the run. The time
+// for that is the operators' setting or the leader's configuration.
 func TestMarksLeaveWithTheHistory(t *testing.T) {
 	t.Parallel()
 	t.Run("as started", func(t *testing.T) {

@@ -7,7 +7,7 @@ import (
 	"shoal.dev/shoal/pkg/ids"
 )
 
-// A voter whose state is another than that of the others is told, and knows it.
+// A voter whose state differs from the others' is told so, and remembers it.
 func TestADivergentVoterIsTold(t *testing.T) {
 	t.Parallel()
 	c, leads := threeVoters(t)
@@ -27,7 +27,7 @@ func TestADivergentVoterIsTold(t *testing.T) {
 	}
 }
 
-// A leader whose state is another than that of the other voters hands over.
+// A leader whose state differs from the other voters' steps down.
 func TestADivergentLeaderStepsDown(t *testing.T) {
 	t.Parallel()
 	c, leads := threeVoters(t)
@@ -46,7 +46,7 @@ func TestADivergentLeaderStepsDown(t *testing.T) {
 	})
 }
 
-// threeVoters are ready, and one of them leads.
+// threeVoters returns three ready voters, one of which leads.
 func threeVoters(t *testing.T) (c *nodes, leads int) {
 	t.Helper()
 	c = newNodes(t, 3, 0)
@@ -57,8 +57,8 @@ func threeVoters(t *testing.T) (c *nodes, leads int) {
 	return c, c.untilLed()
 }
 
-// diverge has one voter apply the first command of the next minute in another way. Not ok: they are
-// not at the same command.
+// diverge has one voter apply the first command of the next minute differently. Not ok: the voters
+// are not at the same command.
 func diverge(t *testing.T, c *nodes, differs int) bool {
 	t.Helper()
 	var stores []*state.Store

@@ -8,8 +8,8 @@ import (
 	"shoal.dev/shoal/controlplane/client"
 )
 
-// One election takes some six writes in sequence, so that with such a disk none ends within Raft's
-// own time.
+// One election takes some six writes in sequence. So on such a disk none ends within Raft's own
+// timeout.
 func TestLeaderIsElectedOnSlowDisks(t *testing.T) {
 	t.Parallel()
 	c := newNodes(t, 3, 0)
@@ -26,8 +26,7 @@ func TestLeaderIsElectedOnSlowDisks(t *testing.T) {
 	c.writes.Store(0)
 }
 
-// TestElectionsAreLogged: who asks for votes, who gets them and who leads is in the log of every
-// process.
+// TestElectionsAreLogged: every process logs who asks for votes, who gets them and who leads.
 func TestElectionsAreLogged(t *testing.T) {
 	t.Parallel()
 	j := &journal{}

@@ -8,8 +8,8 @@ import (
 	"shoal.dev/shoal/controlplane/client"
 )
 
-// Every node tells its own followers what was done at any of them, at one index, and of no other
-// customer. A restore ends the followings of all nodes.
+// Every node tells its own followers of changes made at any node, at the same index, and of no
+// other customer. A restore ends the followings of all nodes.
 func TestFollowersAtEveryNode(t *testing.T) {
 	t.Parallel()
 	c := newNodes(t, 3, 2)
@@ -18,7 +18,7 @@ func TestFollowersAtEveryNode(t *testing.T) {
 	file := backupOf(t, c.at(c.leader()))
 	var followings []*client.Following
 	for n := range c.configs {
-		fresh(t, c.at(n)) // it has what was done before
+		fresh(t, c.at(n)) // until it has what was done before
 		f := c.at(n).Follow("ann", 0)
 		t.Cleanup(f.End)
 		<-f.Woken()
@@ -41,7 +41,7 @@ func TestFollowersAtEveryNode(t *testing.T) {
 			want) || taken.View.Wallet("ann").Balance() != 7 {
 			t.Errorf("node %d takes %+v", n, taken)
 		}
-		late := c.at(n).Follow("ann", taken.Index-1) // another node's stream goes on here
+		late := c.at(n).Follow("ann", taken.Index-1) // another node's stream continues here
 		<-late.Reached()
 		if taken := late.TakeChanges(); taken.Missed || taken.Over {
 			t.Errorf("node %d takes %+v", n, taken)

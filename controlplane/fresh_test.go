@@ -37,7 +37,7 @@ func TestFreshHoldsWhatWasAppliedBefore(t *testing.T) {
 	work.Wait()
 }
 
-// Only who votes alone may confirm its leadership by itself.
+// Only a node that votes alone may confirm its leadership on its own.
 func TestConfirmedAlone(t *testing.T) {
 	t.Parallel()
 	alone := serve(t, testConfig(t, t.TempDir()))
@@ -48,7 +48,7 @@ func TestConfirmedAlone(t *testing.T) {
 	if applied, _ := alone.node.Store().Progress(); !ok || index < applied {
 		t.Errorf("the only voter confirms %d, %v; applied is %d", index, ok, applied)
 	}
-	err := alone.holder.Aside(patient(t), func() error { // Raft leads on
+	err := alone.holder.Aside(patient(t), func() error { // Raft still leads
 		if _, ok := alone.proposer.confirmedAlone(); ok {
 			t.Error("a leadership that has not begun is confirmed")
 		}
@@ -68,8 +68,8 @@ func TestConfirmedAlone(t *testing.T) {
 	}
 }
 
-// A node that nobody else can join shows what it has applied, without waiting for what it is
-// applying: nobody was told of that.
+// A node that is always alone shows what it has applied without waiting for what it is applying,
+// which nobody was told of.
 func TestFreshOfTheOnlyNode(t *testing.T) {
 	t.Parallel()
 	config := testConfig(t, t.TempDir())
@@ -124,10 +124,10 @@ func TestConfirmationStartsAfterTheRequest(t *testing.T) {
 	}
 	var work sync.WaitGroup
 	work.Go(request)
-	<-started // the first confirmation is under way: what comes now needs the next one
+	<-started // later requests need the next confirmation
 	work.Go(request)
 	work.Go(request)
-	for joined := false; !joined; { // both wait for it
+	for joined := false; !joined; { // until both wait for it
 		c.mu.Lock()
 		joined = c.next != nil
 		c.mu.Unlock()
@@ -163,8 +163,8 @@ func TestStoppedServerIsUnavailable(t *testing.T) {
 	}
 }
 
-// A key whose revocation was answered, by whichever node, is on none that is asked from then on.
-// Each call with a credential goes by a fresh view of the node that it came to.
+// Once the revocation of a key is answered by any node, no node still has the key. Each call with a
+// credential uses a fresh view of the node that it reached.
 func TestRevokedKeysAreInNoFreshView(t *testing.T) {
 	t.Parallel()
 	workers, each := 20, 500

@@ -20,19 +20,19 @@ import (
 	"shoal.dev/shoal/pkg/stream"
 )
 
-// lists is a row store with link lists and page records alone.
+// lists is a row store with only link lists and page records.
 type lists struct {
 	rowstoretest.Archive
 	mu      sync.Mutex
 	links   map[ids.ID][]rowstore.Link
 	records map[ids.ID]map[model.Unit]model.Receipt
 	sealed  map[ids.ID]bool
-	emptied map[ids.ID]bool // without rows
+	emptied map[ids.ID]bool // runs without rows
 	sites   map[ids.ID]bool // versions of sites
-	stated  map[ids.ID]bool // sites with states of links
-	atOnce  int             // most links that one reading answers; 0: as many as it asks for
-	free    atomic.Uint64   // bytes on its disk; 0: nobody knows
-	// sealing is called when a run is to be sealed; nil: nothing is
+	stated  map[ids.ID]bool // sites with link states
+	atOnce  int             // the most links per read; 0: as many as asked for
+	free    atomic.Uint64   // free on its disk; 0: unknown
+	// sealing is called before a run is sealed; nil: no call
 	sealing func(ctx context.Context, job ids.ID)
 }
 
@@ -135,7 +135,7 @@ func (l *lists) DropList(_ context.Context, list ids.ID) error {
 	return nil
 }
 
-// JobsSince knows no times: it visits all.
+// JobsSince ignores the time and visits all jobs.
 func (l *lists) JobsSince(_ context.Context, _ int64, visit func(rowstore.Job) error) error {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -264,7 +264,7 @@ type running struct {
 	stop func()
 }
 
-// start runs a server until stop, or the test's end.
+// start runs a server until stop or the test's end.
 func start(t testing.TB, config Config) *running {
 	t.Helper()
 	s, err := New(config)
@@ -299,7 +299,7 @@ func serve(t testing.TB, config Config) *running {
 	return r
 }
 
-// patient ends a test that hangs.
+// patient returns a context that ends a hanging test.
 func patient(t testing.TB) context.Context {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), 3*time.Minute)

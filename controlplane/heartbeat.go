@@ -10,7 +10,7 @@ import (
 	"shoal.dev/shoal/controlplane/internal/leadership"
 )
 
-// heartbeat has the leader answer a heartbeat. Each attempt is a beat of its own.
+// heartbeat has the leader answer a heartbeat. Each attempt has its own order number.
 func (s *Server) heartbeat(ctx context.Context, heartbeat client.Heartbeat) (client.Leases, error) {
 	var leases client.Leases
 	err := s.proposer.retry(ctx, func() (err error) {
@@ -25,9 +25,9 @@ func (s *Server) heartbeat(ctx context.Context, heartbeat client.Heartbeat) (cli
 	return leases, err
 }
 
-// heartbeatHere answers a heartbeat, which the leader alone does. It is one attempt.
+// heartbeatHere answers a heartbeat as the leader. It is one attempt.
 func (s *Server) heartbeatHere(ctx context.Context, b leadership.Beat) (client.Leases, error) {
-	// After the beat arrived: a leader deposed meanwhile must not lend what it lost.
+	// Confirm after the beat arrived: a leader deposed meanwhile must not grant leases.
 	index, err := s.proposer.confirmHere(ctx)
 	if err == nil {
 		err = s.node.WaitFor(ctx, index)

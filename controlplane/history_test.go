@@ -18,14 +18,14 @@ import (
 	"shoal.dev/shoal/pkg/telemetry"
 )
 
-// pastStore takes no history while it is away. What it answers may be lost.
+// pastStore accepts no history while it is away. Its answers may be lost.
 type pastStore struct {
 	*lists
 	away, deaf atomic.Bool
 	tried      atomic.Int64
-	ends       atomic.Uint64 // what it has lost of the history begins behind this index; 0: nothing
+	ends       atomic.Uint64 // its history is lost behind this index; 0: nothing is lost
 	mu         sync.Mutex
-	expired    time.Time // by which it was last told to remove runs
+	expired    time.Time // bound of the last removal of runs
 }
 
 var errNoHistory = errors.New("the row store is away")
@@ -61,7 +61,7 @@ func (s *pastStore) PastHead(ctx context.Context, path rowstore.Path) (uint64, e
 	return head, err
 }
 
-// archivist is a server whose ended runs and entries soon leave its state, all of them.
+// archivist is a server that soon archives all of its ended runs and entries.
 type archivist struct {
 	*testing.T
 	*running
@@ -95,7 +95,7 @@ func (h *archivist) run() ids.ID {
 	return job
 }
 
-// archived waits until nothing of the past is left in the state, and returns that.
+// archived waits until the state has no past left, and returns that view.
 func (h *archivist) archived() *client.View {
 	h.Helper()
 	view := fresh(h.T, h)
@@ -112,8 +112,8 @@ func (h *archivist) archived() *client.View {
 	return view
 }
 
-// wants holds the history to be these runs, each once, in their order. The ledger has an entry of
-// each, beside what was paid in, and the wallet's sum.
+// wants checks that the history has exactly these runs, in order. The ledger must have an entry for
+// each, besides the deposits, and the wallet must have their sum.
 func (h *archivist) wants(view *client.View, want ...ids.ID) {
 	h.Helper()
 	history := client.NewHistory(h.store.lists)
@@ -149,9 +149,9 @@ func (h *archivist) wants(view *client.View, want ...ids.ID) {
 	}
 }
 
-// TestHistoryOutlivesAStoreThatIsAway: while the row store is down for a day the state grows, and
-// a metric says by how long the archive is behind. Answers that are lost, a kill and a restart
-// later, nothing is missing and nothing is there twice.
+// TestHistoryOutlivesAStoreThatIsAway: while the row store is down for a day, the state grows, and
+// a metric shows how far the archive lags. After lost answers, a kill and a restart, nothing is
+// missing and nothing is there twice.
 func TestHistoryOutlivesAStoreThatIsAway(t *testing.T) {
 	t.Parallel()
 	at := clock.NewManual(time.Now())
@@ -201,8 +201,7 @@ func TestHistoryOutlivesAStoreThatIsAway(t *testing.T) {
 	}
 }
 
-// restore puts a backup back. It asks again while the leadership that another one ended is not
-// taken up yet.
+// restore restores a backup. It retries while the next leadership has not begun.
 func (h *archivist) restore(file []byte, force bool) (err error) {
 	until(h.T, "an answer to a restore", func() bool {
 		_, err = h.Operator().Restore(patient(h.T), bytes.NewReader(file),
@@ -212,8 +211,8 @@ func (h *archivist) restore(file []byte, force bool) (err error) {
 	return err
 }
 
-// TestHistoryOverRestores restores a backup, one that is older, and the first one again. Runs end
-// after each of them. The history is always that of the state.
+// TestHistoryOverRestores restores a backup, an older one, and the first one again. Runs end after
+// each restore. The history always matches the state.
 func TestHistoryOverRestores(t *testing.T) {
 	t.Parallel()
 	h := newArchivist(t, clock.System{})
@@ -242,8 +241,8 @@ func TestHistoryOverRestores(t *testing.T) {
 	h.wants(h.archived(), first, second, sixth)
 }
 
-// TestABackupWantsItsHistory: a backup names how far the archive was, and a row store that ends
-// before that is told of, unless it is forced.
+// TestABackupWantsItsHistory: a backup names how far the archive was. A row store that ends earlier
+// is refused, unless the restore is forced.
 func TestABackupWantsItsHistory(t *testing.T) {
 	t.Parallel()
 	h := newArchivist(t, clock.System{})
@@ -264,13 +263,13 @@ func TestABackupWantsItsHistory(t *testing.T) {
 			t.Errorf("forced %v: %v, want %q", test.force, err, test.want)
 		}
 		if err == nil {
-			h.run() // which waits for the next leadership
+			h.run() // waits for the next leadership
 		}
 	}
 }
 
-// TestHistoryExpiresByItsSetting: ended runs go after the days that operators have set, and after
-// those that the leader was started with until then. The ledger stays.
+// TestHistoryExpiresByItsSetting: ended runs expire by the operators' setting, or by the leader's
+// configuration until there is one. The ledger stays.
 func TestHistoryExpiresByItsSetting(t *testing.T) {
 	t.Parallel()
 	at := clock.NewManual(time.Now())

@@ -14,7 +14,7 @@ import (
 	"shoal.dev/shoal/pkg/work"
 )
 
-// blobsInS3 opens blobs in a bucket of the test's own, on a real server.
+// blobsInS3 opens a blob store in a bucket of the test's own, on a real server.
 func blobsInS3(t *testing.T) *blobstore.Store {
 	t.Helper()
 	config := blobstore.S3{Endpoint: os.Getenv("S3_URL"), Key: os.Getenv("S3_KEY"),
@@ -40,8 +40,8 @@ func blobsInS3(t *testing.T) *blobstore.Store {
 	return blobs
 }
 
-// TestBackupsOfACluster: the next leader finds what the last one took, takes none before its time,
-// and any node restores.
+// TestBackupsOfACluster: the next leader finds the last leader's backup and takes none early, and
+// any node can restore it.
 func TestBackupsOfACluster(t *testing.T) {
 	t.Parallel()
 	for name, open := range map[string]func(t *testing.T) *blobstore.Store{
@@ -67,7 +67,7 @@ func testBackupsOfACluster(t *testing.T, blobs Blobs) {
 		t.Fatal(err)
 	}
 	r.kill(r.leads().config.Node)
-	next := r.leads() // whose step takes none: it is not due
+	next := r.leads() // its step takes no backup: none is due
 	found := kept(t, next)
 	if len(found) != 2 || found[1].Name != taken.Name {
 		t.Fatalf("%+v are kept, want two and %s the older", found, taken.Name)
@@ -77,7 +77,7 @@ func testBackupsOfACluster(t *testing.T, blobs Blobs) {
 		r.until(name+" restores", func() bool {
 			_, err := node.Operator().RestoreKept(patient(t), found[0].Name,
 				client.RestoreOptions{})
-			return err == nil // while leadership moves, the outcome is not known
+			return err == nil // while leadership moves, the outcome is unknown
 		})
 		view := fresh(t, node)
 		if view.Customer("ann") == nil || view.Customer("bob") != nil {
@@ -86,7 +86,7 @@ func testBackupsOfACluster(t *testing.T, blobs Blobs) {
 	}
 }
 
-// leads is a node that led while it made a step of taking backups.
+// leads returns a node that led while it made a step of taking backups.
 func (r *reef) leads() (leader *running) {
 	r.t.Helper()
 	r.until("a step of the leader", func() bool {

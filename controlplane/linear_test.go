@@ -18,28 +18,28 @@ import (
 	"shoal.dev/shoal/pkg/model"
 )
 
-// The histories: customers' wallets, whose entries are numbered and carry the balance, and
+// The histories are of customers' wallets, whose entries are numbered and carry the balance, and of
 // customers' sets of keys.
 type (
 	op struct {
 		customer string
-		kind     string // add, mint, revoke; read of either
-		keys     bool   // it is about keys
+		kind     string // add, mint, revoke; read of wallet or keys
+		keys     bool   // concerns keys
 		amount   int64
 		key      ids.ID
 	}
 
-	// outcome of an op. Of an unknown one nothing is known: it may take effect at any time after it
-	// began, or never.
+	// outcome is the result of an op. An op with an unknown outcome may take effect at any time
+	// after its start, or never.
 	outcome struct {
 		unknown bool
 		balance int64
 		entries uint64
 		keys    string
-		missing bool // the key to revoke was not there
+		missing bool // the key to revoke did not exist
 	}
 
-	// content is what a customer has.
+	// content is the wallet and the keys of a customer.
 	content struct {
 		balance int64
 		entries uint64
@@ -47,8 +47,8 @@ type (
 	}
 )
 
-// history is linearizable when some order of its ops, each between its call and its return,
-// explains all outcomes.
+// history is linearizable if some order of its ops explains all outcomes. Each op must take effect
+// between its call and its return.
 var history = porcupine.Model{
 	Partition: func(all []porcupine.Operation) [][]porcupine.Operation {
 		parts := map[string][]porcupine.Operation{}
@@ -91,7 +91,7 @@ var history = porcupine.Model{
 	},
 }
 
-// A set of keys is written as their ids, sorted.
+// A set of keys is encoded as its ids, sorted.
 func withKey(keys string, id ids.ID) string {
 	list := append(strings.Fields(keys), id.String())
 	slices.Sort(list)
@@ -103,7 +103,7 @@ func withoutKey(keys string, id ids.ID) string {
 	return strings.Join(list, " ")
 }
 
-// historian is one client, at one node.
+// historian is one client of one node.
 type historian struct {
 	t         *testing.T
 	c         *nodes
@@ -117,7 +117,7 @@ type historian struct {
 	all    *[]porcupine.Operation
 }
 
-// act does one op where the node runs. It may fail only when the node itself is stopped under it.
+// act does one op if the node runs. It may fail only if the node is stopped meanwhile.
 func (h *historian) act(in op) {
 	r := h.c.at(h.node)
 	if r == nil {
@@ -175,7 +175,7 @@ func (h *historian) do(r *running, in op) (outcome, error) {
 	return out, nil
 }
 
-// next is a random op.
+// next returns a random op.
 func (h *historian) next() op {
 	in := op{customer: h.customers[h.random.IntN(len(h.customers))], keys: h.random.IntN(2) == 0,
 		kind: "read"}
@@ -199,7 +199,7 @@ func (h *historian) next() op {
 	return in
 }
 
-// pauseAny waits a moment.
+// pauseAny waits for a moment.
 func (c *nodes) pauseAny(t testing.TB) {
 	select {
 	case <-t.Context().Done():
@@ -207,9 +207,9 @@ func (c *nodes) pauseAny(t testing.TB) {
 	}
 }
 
-// Concurrent clients call at every node, voters or not, while leaders are killed, restarted and cut
-// off. No write that was acknowledged is lost, no fresh read is stale, and a change of leaders is a
-// delay and no error.
+// Concurrent clients call every node, voter or not, while leaders are killed, restarted and cut
+// off. No acknowledged write is lost, no fresh read is stale, and a change of leader is a delay and
+// not an error.
 func TestHistoriesAreLinearizableWhileLeadersGo(t *testing.T) {
 	t.Parallel()
 	c := newNodes(t, 3, 2)
@@ -235,7 +235,7 @@ func TestHistoriesAreLinearizableWhileLeadersGo(t *testing.T) {
 					return
 				default:
 					h.act(h.next())
-					c.pauseAny(t) // so that the search for an order has an end
+					c.pauseAny(t) // bounds the search for an order
 				}
 			}
 		})
@@ -266,7 +266,7 @@ func TestHistoriesAreLinearizableWhileLeadersGo(t *testing.T) {
 	}
 	close(done)
 	work.Wait()
-	for _, h := range historians { // what is left at the end is part of the history
+	for _, h := range historians { // the final contents are part of the history
 		for _, ref := range customers {
 			h.act(op{customer: ref, kind: "read"})
 			h.act(op{customer: ref, kind: "read", keys: true})
@@ -317,7 +317,7 @@ func TestTheCheckFindsWhatIsWrong(t *testing.T) {
 	}
 }
 
-// next waits until another node than n leads and has had a command applied.
+// next waits until a node other than n leads and has applied a command.
 func (c *nodes) next(n int) {
 	c.t.Helper()
 	ctx := patient(c.t)
@@ -335,7 +335,7 @@ func (c *nodes) next(n int) {
 	}
 }
 
-// BenchmarkFailover is from a leader's death to the next command that another node has applied.
+// BenchmarkFailover measures from a leader's death until another node has applied a command.
 func BenchmarkFailover(b *testing.B) {
 	c := newNodes(b, 3, 1)
 	var took []time.Duration
@@ -344,7 +344,7 @@ func BenchmarkFailover(b *testing.B) {
 		for ; n < 0; n = c.leader() {
 			c.pauseAny(b)
 		}
-		c.net.cut(c.configs[n].Node) // at once, as a death is
+		c.net.cut(c.configs[n].Node) // abruptly, like a death
 		from := time.Now()
 		if _, err := client.Do(patient(b), c.at(3), client.TouchKeys{}, nil); err != nil {
 			b.Fatal(err)

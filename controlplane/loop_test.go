@@ -17,8 +17,7 @@ import (
 )
 
 // fetchAll plays the other roles: it holds the shards, answers each task with one delivered page,
-// stores it and settles it. It drops the first drop tasks of each shard, as a log would that was
-// lost.
+// stores it and settles it. It drops the first drop tasks of each shard, as a lost log would.
 func fetchAll(t *testing.T, r *running, config Config, drop int) {
 	t.Helper()
 	ctx, cancel := context.WithCancel(context.Background())
@@ -171,8 +170,8 @@ func TestRunIsDispatchedSettledAndClosed(t *testing.T) {
 	}
 }
 
-// A run whose link list is gone ends, whether the leader had read of it or not, and holds up no
-// other.
+// A run whose link list is gone ends, whether or not the leader had read the list, and holds up no
+// other run.
 func TestRunWithoutAListEnds(t *testing.T) {
 	t.Parallel()
 	for name, restarted := range map[string]bool{"the same leader": false, "another leader": true} {
@@ -182,7 +181,7 @@ func TestRunWithoutAListEnds(t *testing.T) {
 			config.Store.(*lists).atOnce = 64
 			r := serve(t, config)
 			customer, scraper := prepare(t, r, config)
-			lost := launch(t, r, config, customer, scraper, 200) // more than is read at once
+			lost := launch(t, r, config, customer, scraper, 200) // more than one read returns
 			for ctx := patient(t); ; {
 				if status, err := r.Status(ctx); err == nil && status.Out == config.Window {
 					break

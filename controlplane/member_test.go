@@ -25,7 +25,7 @@ func TestNodesJoinOneByOne(t *testing.T) {
 	r.found("a")
 	r.untilServers("a*")
 	r.add("b", controlPlane)
-	r.untilServers("a* b") // two votes bear no more than one
+	r.untilServers("a* b") // two votes tolerate no more failures than one
 	f := r.add("f", identity.Fetcher, identity.APIServer)
 	r.add("c", controlPlane)
 	r.untilServers("a* b* c* f")
@@ -40,7 +40,7 @@ func TestNodesJoinOneByOne(t *testing.T) {
 	r.sameState()
 }
 
-// Without a majority a node tells by itself who is there.
+// Without a majority, a node reports on its own who is there.
 func TestNodesWithoutALeader(t *testing.T) {
 	t.Parallel()
 	r := newReef(t)
@@ -81,7 +81,7 @@ func TestDeadVoterIsReplaced(t *testing.T) {
 	r.untilServers("a* b* c*")
 	r.kill("b")
 	openCustomer(t, r.nodes["a"], "ann")
-	// Nobody takes its place: it is not removed however long it has been gone.
+	// Nobody replaces it, so it is not removed however long it has been gone.
 	r.add("f", identity.Fetcher)
 	r.untilServers("a* b* c* f")
 	r.add("d", controlPlane)
@@ -94,7 +94,7 @@ func TestDeadVoterIsReplaced(t *testing.T) {
 		at := slices.IndexFunc(nodes, func(n client.NodeStatus) bool { return n.Name == "b" })
 		return err == nil && at >= 0 && nodes[at].GoneMillis != nil
 	})
-	// It comes back as a new one: its log is behind, and it is not needed.
+	// It comes back as a new node: its log is behind, and its vote is not needed.
 	r.ready(r.restart("b"))
 	r.untilServers("a* b c* d* f")
 	r.sameState()
@@ -109,7 +109,7 @@ func TestDeadLeaderIsReplaced(t *testing.T) {
 		r.add(name, controlPlane)
 	}
 	r.untilServers("a* b* c* d")
-	// A voter that has not heard yet that another one votes refuses it its vote.
+	// A voter that does not yet know another voter refuses it its vote.
 	r.until("every voter knows the voters", func() bool {
 		return serversOf(r.nodes["b"]) == "a* b* c* d" && serversOf(r.nodes["c"]) == "a* b* c* d"
 	})
@@ -121,7 +121,7 @@ func TestDeadLeaderIsReplaced(t *testing.T) {
 	openCustomer(t, r.leader(), "ann")
 }
 
-// A node that is gone for a short time is left alone, whatever address it comes back with.
+// A node that is gone for a short time stays a server, whatever address it comes back at.
 func TestRestartsChangeNothing(t *testing.T) {
 	t.Parallel()
 	r := newReef(t)
@@ -141,8 +141,8 @@ func TestRestartsChangeNothing(t *testing.T) {
 	r.sameState()
 }
 
-// All voters stop and come back elsewhere: Raft's configuration is wrong about everybody, and they
-// find each other.
+// All voters stop and come back at other addresses. Raft's configuration has no right address left,
+// and they still find each other.
 func TestWholeClusterMoves(t *testing.T) {
 	t.Parallel()
 	r := newReef(t)
@@ -169,7 +169,7 @@ func TestWholeClusterMoves(t *testing.T) {
 	}
 }
 
-// Nodes that all may found a cluster, and start at once, found one.
+// Nodes that may all found a cluster and start at once found only one.
 func TestOneClusterIsFounded(t *testing.T) {
 	t.Parallel()
 	for round := range 3 {
@@ -197,7 +197,7 @@ func TestOneClusterIsFounded(t *testing.T) {
 	}
 }
 
-// Two clusters that were founded apart under one authority know of each other, and never mix.
+// Two clusters founded apart under one authority see each other, and never mix.
 func TestTwoFoundedClustersStayApart(t *testing.T) {
 	t.Parallel()
 	r := newReef(t)
@@ -205,7 +205,7 @@ func TestTwoFoundedClustersStayApart(t *testing.T) {
 	other := newReef(t)
 	other.authority, other.journal = r.authority, r.journal
 	second := other.found("b")
-	// A third node tells each of the other. It joins the one that it hears of first, or none when
+	// A third node connects the gossip of both. It joins the one that it hears of first, or none if
 	// it hears of both.
 	third := r.startNode(r.config("c", []string{controlPlane},
 		append(r.gossip(), other.gossip()...)...))
@@ -224,7 +224,7 @@ func TestTwoFoundedClustersStayApart(t *testing.T) {
 		if !r.journal.holds("this node joins neither") {
 			break // it has decided, and waits to be added
 		}
-		other.stop("b") // one of them is given up: it joins the other
+		other.stop("b") // one is given up: the node joins the other
 		r.ready(third)
 		r.untilServers("a* c")
 	case r.servers() != "a*" && other.servers() != "b*":
@@ -232,7 +232,7 @@ func TestTwoFoundedClustersStayApart(t *testing.T) {
 	}
 }
 
-// A node that was founder and lost its directory joins: the others are there.
+// A founder that lost its directory joins the other nodes.
 func TestFounderThatLostItsDataJoins(t *testing.T) {
 	t.Parallel()
 	r := newReef(t)
@@ -255,9 +255,9 @@ func TestFounderThatLostItsDataJoins(t *testing.T) {
 	r.untilServers("a* b* c*")
 }
 
-// A voter that lost its directory comes back while the cluster has no leader. What it has voted,
-// and what it has stored, it does not know: with its vote a node would lead that lacks what was
-// written. It has none until those who remember have taken it away, and then joins like any other.
+// A voter that lost its directory comes back while the cluster has no leader. It has forgotten its
+// votes and its log. With its vote, a node without the newest writes could lead. So it has no vote
+// until the others have removed it, and then joins like any other node.
 func TestVoterThatLostItsDataDoesNotVote(t *testing.T) {
 	t.Parallel()
 	r := newReef(t)
@@ -308,7 +308,7 @@ func TestVoterThatLostItsDataDoesNotVote(t *testing.T) {
 	}
 }
 
-// A second node with a copy of another one's identity never becomes part of the cluster.
+// A second node with a copy of another node's identity never joins the cluster.
 func TestSecondNodeOfANameIsNotAdmitted(t *testing.T) {
 	t.Parallel()
 	r := newReef(t)
@@ -333,8 +333,8 @@ func TestSecondNodeOfANameIsNotAdmitted(t *testing.T) {
 	}
 }
 
-// A node that does not know the cluster's version is not admitted, which the leader tells, and it
-// ends and says why. One of the release before cannot ask; it waits.
+// A node that does not know the cluster's version is not admitted. The leader logs that, and the
+// node ends and says why. A node of the previous release cannot ask; it waits.
 func TestOlderBinaryIsNotAdmitted(t *testing.T) {
 	t.Parallel()
 	r := newReef(t)
@@ -375,18 +375,18 @@ func TestNodeLeavesWhenItStops(t *testing.T) {
 	r.until("its record is gone", func() bool { return r.registered() == "a b c" })
 	r.stop("b")
 	r.untilServers("a* c*")
-	r.stop("c") // with two votes left each is needed to take one away
+	r.stop("c") // with two votes left, removing one needs both
 	r.untilServers("a*")
 	r.until("only the last is left", func() bool { return r.registered() == "a" })
 	openCustomer(t, r.nodes["a"], "ann")
 }
 
-// A node whose removal does not reach it learns of it all the same, and need not wait.
+// A node that its removal does not reach learns of it anyway, and need not wait.
 func TestNodeLeavesUnheard(t *testing.T) {
 	t.Parallel()
 	r := newReef(t)
 	r.autopilot.NonvoterGrace = time.Hour
-	raft := &network{names: map[string]string{}} // from the leader alone
+	raft := &network{names: map[string]string{}} // used by the leader only
 	founder := r.config("a", identity.Roles())
 	founder.Cluster.Bootstrap, founder.dial = true, raft.dialer("a")
 	r.ready(r.startNode(founder))
@@ -395,7 +395,7 @@ func TestNodeLeavesUnheard(t *testing.T) {
 	r.ready(r.startNode(config))
 	raft.name(r.listening["f"], "f")
 	r.untilServers("a* f")
-	raft.cut("") // connections that were dialled before it had a name
+	raft.cut("") // connections dialled before it had a name
 	raft.cut("f")
 	r.stop("f")
 	r.untilServers("a*")
@@ -432,7 +432,7 @@ func TestOperatorRemovesNodes(t *testing.T) {
 	}
 }
 
-// A client writes all the time while every voter is restarted, and none of its calls fails.
+// A client writes all the time while every voter is restarted. None of its calls fails.
 func TestRollingRestartFailsNoCall(t *testing.T) {
 	t.Parallel()
 	r := newReef(t)

@@ -20,20 +20,20 @@ import (
 	"shoal.dev/shoal/pkg/telemetry"
 )
 
-// nodes is a cluster under test: nodes of one authority that speak TLS over loopback.
+// nodes is a cluster under test: nodes of one authority with TLS over loopback.
 type nodes struct {
 	t         testing.TB
 	authority *identity.Authority
 	net       *network
 	configs   []Config
 	store     *lists
-	writes    atomic.Int64 // nanoseconds that every write to the disk takes longer
+	writes    atomic.Int64 // nanoseconds added to every disk write
 
 	mu      sync.Mutex
-	running []*running // nil: it is stopped
+	running []*running // nil: stopped
 }
 
-// newNodes runs a cluster of voters and, behind them, nodes that do not vote. Node 0 creates it.
+// newNodes runs a cluster of voters, followed by non-voters. Node 0 creates it.
 func newNodes(t testing.TB, voters, others int) *nodes {
 	t.Helper()
 	authority, err := identity.NewAuthority("test", time.Now())
@@ -66,7 +66,7 @@ func newNodes(t testing.TB, voters, others int) *nodes {
 	return c
 }
 
-// config is that of a node of the cluster.
+// config returns the configuration of a node of the cluster.
 func (c *nodes) config(name string, roles ...string) Config {
 	c.t.Helper()
 	i, err := c.authority.Issue(name, roles, time.Now(), time.Hour)
@@ -87,11 +87,11 @@ func (c *nodes) config(name string, roles ...string) Config {
 	return config
 }
 
-// handedOut counts the ports that tests of this process were given.
+// handedOut counts the ports given to tests of this process.
 var handedOut atomic.Uint32
 
-// freeAddress is one that nobody listens on, and that no other test gets. Tests run side by side,
-// and stop nodes that come back to their address. It lies below the ports that systems give to
+// freeAddress returns an address that nobody listens on and no other test gets. Tests run in
+// parallel and restart nodes at their old address. Its port is below the ports that systems give to
 // connections.
 func freeAddress(t testing.TB) string {
 	t.Helper()
@@ -117,7 +117,7 @@ func (c *nodes) start(n int) {
 	c.running[n] = r
 }
 
-// kill stops a node without letting it say good-bye, and leaves its directory.
+// kill stops a node without a good-bye, and leaves its directory.
 func (c *nodes) kill(n int) {
 	c.mu.Lock()
 	r := c.running[n]
@@ -128,7 +128,7 @@ func (c *nodes) kill(n int) {
 	c.net.mend(c.configs[n].Node)
 }
 
-// at is a node, nil while it is stopped.
+// at returns a node, nil while it is stopped.
 func (c *nodes) at(n int) *running {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -144,7 +144,7 @@ func (c *nodes) ready(n int) {
 	}
 }
 
-// add has the leader take a node into Raft's configuration.
+// add has the leader add a node to Raft's configuration.
 func (c *nodes) add(n int, votes bool) {
 	c.t.Helper()
 	id, address := raft.ServerID(c.configs[n].Node), raft.ServerAddress(c.configs[n].Cluster.Listen)
@@ -156,7 +156,7 @@ func (c *nodes) add(n int, votes bool) {
 	})
 }
 
-// lead has whoever leads do something, until it works.
+// lead calls ask on the leader until it succeeds.
 func (c *nodes) lead(ask func(*node.Raft) error) {
 	c.t.Helper()
 	ctx := patient(c.t)
@@ -180,7 +180,7 @@ func (c *nodes) lead(ask func(*node.Raft) error) {
 	}
 }
 
-// leader is the node whose leadership has begun, -1 when there is none.
+// leader returns the node whose leadership has begun, -1 if there is none.
 func (c *nodes) leader() int {
 	for n := range c.configs {
 		if r := c.at(n); r != nil && r.holder.Current() != nil {
@@ -206,7 +206,7 @@ func (c *nodes) untilLed() int {
 	}
 }
 
-// network is what nodes of a test dial through: it can cut a node off.
+// network is how the nodes of a test dial: it can cut a node off.
 type network struct {
 	mu    sync.Mutex
 	names map[string]string // by address
@@ -262,7 +262,7 @@ func (n *network) dialer(from string) func(context.Context, string) (net.Conn, e
 	}
 }
 
-// cut takes a node off the network: its connections break, and no new ones come about.
+// cut cuts a node off the network: its connections break, and new ones fail.
 func (n *network) cut(node string) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
@@ -278,7 +278,7 @@ func (n *network) cut(node string) {
 	n.conns = left
 }
 
-// mend brings a node back.
+// mend reconnects a node.
 func (n *network) mend(node string) {
 	n.mu.Lock()
 	defer n.mu.Unlock()

@@ -13,7 +13,7 @@ import (
 	"shoal.dev/shoal/pkg/fault"
 )
 
-// leaderPatience is how long a look at the nodes waits for the leader's answer.
+// leaderPatience is how long a query of the leader waits for its answer.
 const leaderPatience = 2 * time.Second
 
 // Nodes implements client.Client.
@@ -38,8 +38,8 @@ func (c caller) Nodes(ctx context.Context) ([]client.NodeStatus, error) {
 	return c.s.nodesAlone(ctx)
 }
 
-// nodesAlone describes the nodes while there is no leader, by what this node knows: its copy of the
-// state, Raft's servers and who gossips.
+// nodesAlone describes the nodes while there is no leader, from what this node knows: its copy of
+// the state, Raft's servers and the gossip members.
 func (s *Server) nodesAlone(ctx context.Context) ([]client.NodeStatus, error) {
 	suffrages, err := s.node.Suffrages(ctx)
 	if err != nil {
@@ -60,9 +60,9 @@ func (s *Server) nodesAlone(ctx context.Context) ([]client.NodeStatus, error) {
 	return list, nil
 }
 
-// nodesHere describes the nodes, which the leader alone can. It is one attempt.
+// nodesHere describes the nodes as the leader. It is one attempt.
 func (s *Server) nodesHere(ctx context.Context) ([]client.NodeStatus, error) {
-	// a leader deposed meanwhile must not tell what it thought
+	// a leader deposed meanwhile must not report stale facts
 	if _, err := s.proposer.confirmHere(ctx); err != nil {
 		return nil, err
 	}

@@ -16,7 +16,7 @@ import (
 	"shoal.dev/shoal/pkg/stream"
 )
 
-// peer is a fetcher of another process, as far as its heartbeats go.
+// peer imitates a fetcher of another process by its heartbeats.
 type peer struct {
 	t    *testing.T
 	r    *running
@@ -36,7 +36,7 @@ func join(t *testing.T, r *running, name string, capacity uint32) *peer {
 	return p
 }
 
-// send sends a heartbeat, and takes over what it is told to hold or to release.
+// send sends a heartbeat, and records which shards to hold and release.
 func (p *peer) send(ctx context.Context) client.Leases {
 	leases, err := p.r.Heartbeat(ctx, p.beat)
 	if err != nil && ctx.Err() == nil {
@@ -45,8 +45,8 @@ func (p *peer) send(ctx context.Context) client.Leases {
 	return leases
 }
 
-// obey sends heartbeats until the node holds what it is told, and nothing else; what is to be
-// released it releases.
+// obey sends heartbeats until the node holds exactly what it is told to. It releases what it is
+// told to release.
 func (p *peer) obey() client.Leases {
 	p.t.Helper()
 	leases := p.send(p.t.Context())
@@ -77,8 +77,8 @@ func drain(t *testing.T, r *running, name string, draining bool) {
 	}
 }
 
-// A run that was launched while its fetcher was drained is sent as soon as that is undone. The
-// fetcher has held its shards all the time, so no heartbeat brings news.
+// A run launched while its fetcher was draining is dispatched as soon as the drain is cancelled.
+// The fetcher has held its shards all along, so no heartbeat brings news.
 func TestDrainThatIsUndoneSendsWhatWaits(t *testing.T) {
 	t.Parallel()
 	config := testConfig(t, t.TempDir())
@@ -164,7 +164,7 @@ func TestNodesAndDrain(t *testing.T) {
 		t.Errorf("draining: %+v", n)
 	}
 	f.beat.Holding, f.beat.Open = nil, 0
-	f.send(t.Context()) // nobody else is there, and it is drained all the same
+	f.send(t.Context()) // it drains even though no other node is there
 	if n := statusOf(t, r, "f"); n.State != client.NodeDrained || n.Shards != 0 {
 		t.Errorf("drained: %+v", n)
 	}
@@ -185,8 +185,7 @@ func TestNodesAndDrain(t *testing.T) {
 	}
 }
 
-// A node says itself how many entries it lags behind; of one that cannot be asked that is not
-// known.
+// A node reports itself how many entries it lags; unknown if it cannot be asked.
 func TestLag(t *testing.T) {
 	t.Parallel()
 	c := newNodes(t, 3, 1)
@@ -218,7 +217,7 @@ func TestLag(t *testing.T) {
 		until("all keep up", n, none)
 	}
 
-	goOn := sync.OnceFunc(c.at(still).node.Between()) // it applies nothing any more
+	goOn := sync.OnceFunc(c.at(still).node.Between()) // it applies nothing from now on
 	defer goOn()
 	for n := range uint64(3) {
 		openCustomer(t, c.at(asker), fmt.Sprint("customer-", n))
@@ -236,8 +235,8 @@ func TestLag(t *testing.T) {
 	}
 }
 
-// What a node is told to hold stays its own until it is heard again, whatever is planned at that
-// moment.
+// Shards that a node was told to hold stay its own until its next heartbeat, whatever is planned at
+// that moment.
 func TestAnswersAreNotOvertaken(t *testing.T) {
 	t.Parallel()
 	r := serve(t, testConfig(t, t.TempDir()))
@@ -263,12 +262,12 @@ func TestAnswersAreNotOvertaken(t *testing.T) {
 	})
 	others.Go(func() {
 		for ctx.Err() == nil {
-			b.send(ctx) // it never says that it holds anything, so it can be taken away
+			b.send(ctx) // it never reports holding, so its shards can be moved
 		}
 	})
 	for range 200 {
 		leases := a.send(ctx)
-		if err := l.Assign(); err != nil { // behind the one that was at work
+		if err := l.Assign(); err != nil { // after the one that was running
 			t.Fatal(err)
 		}
 		for _, held := range leases.Hold {

@@ -8,8 +8,8 @@ import (
 	"shoal.dev/shoal/pkg/ids"
 )
 
-// Versions that no site has are dropped, and so are states of sites that are gone. Those of a site,
-// of another cluster, and of an intake under way stay.
+// Versions that no site has are dropped, and so are link states of deleted sites. Those of a site,
+// of another cluster, and of an open intake stay.
 func TestOrphanedSitesAreDropped(t *testing.T) {
 	t.Parallel()
 	config := testConfig(t, t.TempDir())

@@ -11,8 +11,8 @@ import (
 	"shoal.dev/shoal/pkg/work"
 )
 
-// TestPacksGoWithWhatTheyAreOf: bodies go by their own days, and at once when their scraper or
-// group is not there.
+// TestPacksGoWithWhatTheyAreOf: packs expire by their own days, and are removed at once when their
+// scraper or group is gone.
 func TestPacksGoWithWhatTheyAreOf(t *testing.T) {
 	t.Parallel()
 	blobs := &aged{Blobs: blobsIn(t, t.TempDir())}

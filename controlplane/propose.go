@@ -18,37 +18,36 @@ import (
 	"shoal.dev/shoal/pkg/retry"
 )
 
-// maxCommandBytes bounds an encoded command: Raft sends entries whole, among its heartbeats.
+// maxCommandBytes bounds an encoded command: Raft sends whole entries between its heartbeats.
 const maxCommandBytes = 512 << 10
 
 var (
 	errStopped  = fault.New(fault.Unavailable, "this node is stopping")
 	errTooLarge = fault.New(fault.PayloadTooLarge, "the command has more than %d bytes",
 		maxCommandBytes)
-	// errPassedOver: a snapshot brought the state, and what the command gave was not seen.
+	// errPassedOver: a snapshot skipped the command, so its result was not seen here.
 	errPassedOver = errors.New("controlplane: the command was applied, and its result was " +
 		"not seen here")
 )
 
-// proposer is the way of commands into the log, and of what the log says to those who read: through
-// the leader, wherever that is.
+// proposer appends commands to the log and confirms reads, through the leader, wherever it is.
 type proposer struct {
 	config      *Config
 	node        *node.Node
 	holder      *leadership.Holder
-	here, there confirmer // by this node's leadership, by the leader's
+	here, there confirmer // confirm through this node's leadership, through the leader elsewhere
 }
 
 var _ leadership.Proposer = (*proposer)(nil)
 
-// close ends what is under way.
+// close ends the confirmations under way.
 func (p *proposer) close() {
 	p.here.close()
 	p.there.close()
 }
 
-// propose applies a command under its id, through the leader wherever that is, and returns what
-// this node's own state machine made of it. An error means that the outcome is not known.
+// propose applies a command under its id, through the leader wherever it is. It returns the result
+// of this node's own state machine. An error means that the outcome is not known.
 func (p *proposer) propose(ctx context.Context, id ids.ID, payload command.Payload,
 	call *command.Call) (fsm.Result, error) {
 	actor := client.ActorOf(ctx)
@@ -61,16 +60,15 @@ func (p *proposer) propose(ctx context.Context, id ids.ID, payload command.Paylo
 	})
 }
 
-// Propose implements leadership.Proposer: it is propose by the leader's own steps, which are never
-// sent to another leader.
+// Propose implements leadership.Proposer. It serves the leader's own steps, which are never
+// forwarded to another leader.
 func (p *proposer) Propose(ctx context.Context, payload command.Payload) (fsm.Result, error) {
 	id := p.config.IDs.New()
 	return p.proposeBy(ctx, id,
 		func() (uint64, error) { return p.append(ctx, nil, id, payload, nil) })
 }
 
-// proposeBy has the command appended until it is known to be applied, and waits until it is applied
-// here.
+// proposeBy calls appended until the command is applied, and waits until this node has applied it.
 func (p *proposer) proposeBy(ctx context.Context, id ids.ID,
 	appended func() (index uint64, err error)) (fsm.Result, error) {
 	results, forget := p.node.Expect(id)
@@ -82,7 +80,7 @@ func (p *proposer) proposeBy(ctx context.Context, id ids.ID,
 			err = p.node.WaitFor(ctx, index)
 		}
 		select {
-		case result = <-results: // whatever became of the answer
+		case result = <-results: // the result counts, whatever the call returned
 			return nil
 		default:
 		}
@@ -94,7 +92,7 @@ func (p *proposer) proposeBy(ctx context.Context, id ids.ID,
 	return result, err
 }
 
-// append has Raft append a command here, and returns its index when it is applied. It is one
+// append has Raft append a command here, and returns its index once it is applied. It is one
 // attempt.
 func (p *proposer) append(ctx context.Context, actor *client.Actor, id ids.ID,
 	payload command.Payload, call *command.Call) (uint64, error) {
@@ -102,7 +100,7 @@ func (p *proposer) append(ctx context.Context, actor *client.Actor, id ids.ID,
 		return 0, raft.ErrNotLeader
 	}
 	stamp, known := p.holder.Clocks().Stamp()
-	// what settles a leadership in needs no time
+	// a leadership's first ticks need no time
 	if _, ticks := payload.(command.TickPayload); !known && !ticks {
 		return 0, raft.ErrNotLeader
 	}
@@ -116,8 +114,8 @@ func (p *proposer) append(ctx context.Context, actor *client.Actor, id ids.ID,
 	return p.node.Append(ctx, data)
 }
 
-// BeginTerm implements leadership.Proposer. It has a command applied, not a barrier, because other
-// nodes wait for the index of what is committed, and a barrier is never applied.
+// BeginTerm implements leadership.Proposer. It applies a command and not a barrier: other nodes
+// wait for the committed index, and a barrier is never applied.
 func (p *proposer) BeginTerm(ctx context.Context) (term, index uint64, err error) {
 	id := p.config.IDs.New()
 	err = p.retry(ctx, func() (err error) {
@@ -152,10 +150,10 @@ func (p *proposer) appendThere(ctx context.Context, actor *client.Actor, id ids.
 	return at.Index, err
 }
 
-// askAgain is between two tries to be answered.
+// askAgain is the pause between two attempts.
 var askAgain = retry.Backoff{First: 5 * time.Millisecond, Most: 100 * time.Millisecond}
 
-// retry asks until there is an answer, ctx ends or the error is a coded one, which is final.
+// retry asks until it succeeds, ctx ends or the error is a coded one, which is final.
 func (p *proposer) retry(ctx context.Context, ask func() error) error {
 	for failures := 1; ; failures++ {
 		led := p.node.LeaderContext()
@@ -194,16 +192,15 @@ func (p *proposer) Settle(ctx context.Context, receipts []model.Receipt) error {
 }
 
 const (
-	// forwardPatience is how long one attempt to have the leader do something may take. A leader
-	// that is gone is noticed sooner: attempts end when this node hears of another one, or loses
-	// its own.
+	// forwardPatience is how long one attempt to forward a call to the leader may take. Attempts
+	// end sooner when this node hears of another leader or loses its own.
 	forwardPatience = 5 * time.Second
-	// olderLeader is said while a cluster is being upgraded: its next leader may know the command.
+	// olderLeader is said during an upgrade of the cluster: the next leader may know the command.
 	olderLeader = "the cluster is being upgraded: its leader does not know this yet"
 )
 
-// forward has the leader do something, when that is another node. Its errors are plain, unless the
-// leader gave a coded one: the outcome is not known then.
+// forward sends a call to the leader on another node. A coded error comes from the leader. Any
+// other error is plain and means that the outcome is not known.
 func (p *proposer) forward(ctx context.Context, method string, request, answer any) error {
 	return p.forwardFor(ctx, forwardPatience, method, request, answer)
 }
@@ -211,7 +208,7 @@ func (p *proposer) forward(ctx context.Context, method string, request, answer a
 func (p *proposer) forwardFor(ctx context.Context, patience time.Duration, method string, request,
 	answer any) error {
 	err := p.node.CallLeader(ctx, patience, method, request, answer)
-	// a leader of an older version knows neither the command nor the method
+	// an older leader knows neither the command nor the method
 	if fault.CodeOf(err) == fault.NotSupported {
 		err = fault.Wrap(fault.Unavailable, err, olderLeader)
 	}

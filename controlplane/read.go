@@ -11,9 +11,9 @@ import (
 	"shoal.dev/shoal/controlplane/internal/state"
 )
 
-// Fresh implements leadership.Proposer. It is a linearizable read: a view of everything that was
-// applied anywhere before the call. Where there is one node for ever, that is what it has applied
-// itself. It need not wait for what is committed and was told nobody.
+// Fresh implements leadership.Proposer. It is a linearizable read: the view holds everything that
+// was applied anywhere before the call. A node that is always alone returns what it has applied. It
+// need not wait for entries that are committed and not yet acknowledged to anyone.
 func (p *proposer) Fresh(ctx context.Context) (*state.View, error) {
 	var view *state.View
 	err := p.retry(ctx, func() error {
@@ -32,7 +32,7 @@ func (p *proposer) Fresh(ctx context.Context) (*state.View, error) {
 	return view, err
 }
 
-// confirmHere is an index that the leader, which this node must be, has confirmed since the call.
+// confirmHere returns an index that this node, as the leader, has confirmed since the call.
 func (p *proposer) confirmHere(ctx context.Context) (uint64, error) {
 	if !p.node.Leads() {
 		return 0, raft.ErrNotLeader
@@ -50,10 +50,9 @@ func (p *proposer) Confirm(ctx context.Context) error {
 	return err
 }
 
-// confirmedAlone is confirmedIndex of the only voter, which is all the majority there is: while it
-// is that and leads, nobody else has been elected. Raft would say the same, behind the entries that
-// it is writing to disk. The order of the looks matters: whoever becomes a voter does so on the
-// routine of Raft that would vote for it.
+// confirmedAlone is confirmedIndex for the only voter. While it leads, nobody else can have been
+// elected. VerifyLeader would say the same, but it queues behind entries being written to disk. The
+// order of the checks matters: a new voter is added on the Raft routine that would vote for it.
 func (p *proposer) confirmedAlone() (index uint64, ok bool) {
 	n, err := p.node.Enter()
 	if err != nil {
@@ -65,7 +64,7 @@ func (p *proposer) confirmedAlone() (index uint64, ok bool) {
 	return index, l != nil && n.Alone() && n.State() == raft.Leader && n.CurrentTerm() == l.Term()
 }
 
-// confirmThere is an index that the leader, which is another node, has confirmed since the call.
+// confirmThere returns an index that the leader, another node, has confirmed since the call.
 func (p *proposer) confirmThere(ctx context.Context) (uint64, error) {
 	return p.there.confirm(ctx, func() (uint64, error) {
 		var at position
@@ -74,9 +73,9 @@ func (p *proposer) confirmThere(ctx context.Context) (uint64, error) {
 	})
 }
 
-// confirmedIndex is an index at or above that of every command applied anywhere before the call.
-// The commit index is that of the term in which this node led all along. A leadership begins with
-// an entry of that term, and the index says something once it is committed.
+// confirmedIndex returns an index at or above that of every command applied anywhere before the
+// call. This node led throughout one term. The commit index is valid because a leadership begins
+// only once an entry of its term is committed.
 func (p *proposer) confirmedIndex(n *node.Raft) (uint64, error) {
 	l := p.holder.Current()
 	if l == nil || n.CurrentTerm() != l.Term() {
@@ -102,7 +101,7 @@ type confirmer struct {
 	work    sync.WaitGroup
 }
 
-// close refuses what is asked for from now on, and waits for what is under way.
+// close refuses new requests, and waits for those under way.
 func (c *confirmer) close() {
 	c.mu.Lock()
 	c.closed = true
@@ -112,7 +111,7 @@ func (c *confirmer) close() {
 
 type confirmation struct {
 	done  chan struct{}
-	ask   func() (uint64, error) // of the first request that joined; no request's end ends it
+	ask   func() (uint64, error) // of the first request that joined; it outlives every request
 	index uint64
 	err   error
 }
@@ -140,12 +139,12 @@ func (c *confirmer) confirm(ctx context.Context, ask func() (uint64, error)) (ui
 	}
 }
 
-// run makes confirmations, one at a time, as long as some are wanted.
+// run makes confirmations one at a time while requests wait for one.
 func (c *confirmer) run() {
 	for {
 		c.mu.Lock()
 		now := c.next
-		c.next = nil // it starts now
+		c.next = nil // requests from now on join the next one
 		c.running = now != nil
 		c.mu.Unlock()
 		if now == nil {

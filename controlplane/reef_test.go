@@ -18,17 +18,17 @@ import (
 
 const testProbe = 200 * time.Millisecond
 
-// reef is a cluster of nodes that find each other, in one process on the loopback.
+// reef is a cluster of nodes that find each other by gossip, in one process on the loopback.
 type reef struct {
 	t         *testing.T
 	authority *identity.Authority
 	log       stream.Log
 	store     Store
-	blobs     Blobs // nil: there is none
+	blobs     Blobs // nil: no blob store
 	backups   Backups
 	nodes     map[string]*running
 	configs   map[string]Config
-	listening map[string]string // where nodes take calls, by name
+	listening map[string]string // addresses for calls, by node
 	autopilot Autopilot
 	journal   *journal
 }
@@ -46,7 +46,7 @@ func newReef(t *testing.T) *reef {
 			VoterGrace: time.Hour}}
 }
 
-// journal collects what nodes log.
+// journal collects the nodes' logs.
 type journal struct {
 	mu   sync.Mutex
 	text strings.Builder
@@ -70,7 +70,7 @@ func (j *journal) count(text string) int {
 	return strings.Count(j.text.String(), text)
 }
 
-// find is the first line from a number on that holds all texts, -1 if none does.
+// find returns the first line, from a number on, that contains all texts; -1 if none does.
 func (j *journal) find(from int, texts ...string) int {
 	j.mu.Lock()
 	defer j.mu.Unlock()
@@ -102,7 +102,7 @@ func (r *reef) config(name string, roles []string, join ...string) Config {
 	return config
 }
 
-// startNode starts a node and does not wait for it.
+// startNode starts a node without waiting for it.
 func (r *reef) startNode(config Config) *running {
 	r.t.Helper()
 	config.Boot = config.IDs.New()
@@ -119,7 +119,7 @@ func (r *reef) startNode(config Config) *running {
 	return node
 }
 
-// add starts a node that joins through any other, and waits until it is ready.
+// add starts a node that joins through any other node, and waits until it is ready.
 func (r *reef) add(name string, roles ...string) *running {
 	r.t.Helper()
 	node := r.startNode(r.config(name, roles, r.gossip()...))
@@ -127,7 +127,7 @@ func (r *reef) add(name string, roles ...string) *running {
 	return node
 }
 
-// found starts a first node and waits until it is ready.
+// found starts the first node and waits until it is ready.
 func (r *reef) found(name string) *running {
 	r.t.Helper()
 	config := r.config(name, identity.Roles())
@@ -148,7 +148,7 @@ func (r *reef) ready(node *running) {
 	}
 }
 
-// gossip is where the nodes that run gossip.
+// gossip returns the gossip addresses of the running nodes.
 func (r *reef) gossip() []string {
 	var addresses []string
 	for _, name := range slices.Sorted(maps.Keys(r.nodes)) {
@@ -185,10 +185,10 @@ func (r *reef) stop(name string) {
 	delete(r.nodes, name)
 }
 
-// restart starts a node that was stopped or killed, at other ports than before. In the short run,
-// which is the race detector's, it comes back where it was. raft 1.8.0 reads a server's name
-// without the lock under which it replaces name and address (updateLastAppended). The name stays
-// what it is, so that nothing comes of it.
+// restart starts a stopped or killed node at other ports than before. In the short run, for the
+// race detector, it keeps its ports. raft 1.8.0 reads a server's name without the lock under which
+// it replaces name and address (updateLastAppended). The race is harmless, since the name does not
+// change.
 func (r *reef) restart(name string) *running {
 	r.t.Helper()
 	config := r.configs[name]
@@ -222,7 +222,7 @@ func (r *reef) leader() *running {
 	return nil
 }
 
-// servers are Raft's as the leader has them: voters with a star.
+// servers returns Raft's servers as the leader has them: voters with a star.
 func (r *reef) servers() string {
 	leader := r.leader()
 	if leader == nil {
@@ -231,7 +231,7 @@ func (r *reef) servers() string {
 	return serversOf(leader)
 }
 
-// serversOf are Raft's as a node has them.
+// serversOf returns Raft's servers as a node has them.
 func serversOf(node *running) string {
 	n, err := node.node.Enter()
 	if err != nil {
@@ -250,8 +250,8 @@ func serversOf(node *running) string {
 	return strings.Join(list, " ")
 }
 
-// untilServers waits until the leader and all voters that run have these servers. A voter that has
-// not heard of the third one gives it no vote: two that lose their leader then stand.
+// untilServers waits until the leader and all running voters have these servers. A voter that does
+// not know the third one would refuse it its vote. So two voters without their leader would stall.
 func (r *reef) untilServers(want string) {
 	r.t.Helper()
 	r.until("servers are "+want, func() bool {
@@ -267,7 +267,7 @@ func (r *reef) untilServers(want string) {
 	})
 }
 
-// registered are the names of the nodes in the state.
+// registered returns the names of the nodes in the state.
 func (r *reef) registered() string {
 	leader := r.leader()
 	if leader == nil {
@@ -280,7 +280,7 @@ func (r *reef) registered() string {
 	return strings.Join(list, " ")
 }
 
-// sameState waits until all nodes that run have the same state, and returns its hash.
+// sameState waits until all running nodes have the same state, and returns its hash.
 func (r *reef) sameState() string {
 	r.t.Helper()
 	hash := ""

@@ -10,8 +10,8 @@ import (
 	"shoal.dev/shoal/pkg/fault"
 )
 
-// RemoveNode implements client.Operator. It takes the node's record away. The autopilot does the
-// rest at once: it takes a node out of Raft that is gone and has no record.
+// RemoveNode implements client.Operator. It removes the node's record. The autopilot then removes
+// the node from Raft, since it is gone and has no record.
 func (o operator) RemoveNode(ctx context.Context, name string) error {
 	view, err := o.s.proposer.Fresh(ctx)
 	if err != nil {
@@ -60,7 +60,7 @@ func (o operator) RemoveNode(ctx context.Context, name string) error {
 	return err
 }
 
-// there are the nodes that gossip.
+// there returns the nodes that gossip.
 func (o operator) there() (map[string]bool, error) {
 	n, err := o.s.node.Enter()
 	if err != nil {

@@ -28,27 +28,27 @@ import (
 )
 
 const (
-	restoreTries    = 20 // while servers are being changed
+	restoreTries    = 20 // while the servers of Raft are being changed
 	restoreGap      = 100 * time.Millisecond
 	tickPatience    = 5 * time.Second
 	maxUndone       = 5_000_000
 	partBytes       = 512 << 10
-	uploadIdle      = time.Minute // after which another upload takes an unfinished one's place
+	uploadIdle      = time.Minute // after which a new upload replaces an unfinished one
 	spoolPattern    = "restore-*.tmp"
 	restorePatience = 50 * time.Second // for the leader's answer; calls end after a minute
 )
 
-// restorer puts a backup in the place of the state.
+// restorer replaces the state by a backup.
 type restorer struct {
 	config    *Config
 	node      *node.Node
 	holder    *leadership.Holder
 	proposer  *proposer
-	restoring sync.Mutex // held while a backup is put in the state's place
+	restoring sync.Mutex // held while a backup replaces the state
 	uploads   uploads
 }
 
-// spool is a file that ends with its use.
+// spool is a temporary file.
 type spool struct{ *os.File }
 
 func (r *restorer) spool() (spool, error) {
@@ -59,9 +59,9 @@ func (r *restorer) spool() (spool, error) {
 	return spool{file}, nil
 }
 
-// sweep removes what a process that was killed left.
+// sweep removes the files that a killed process left.
 func (r *restorer) sweep() {
-	left, _ := filepath.Glob(filepath.Join(r.config.Dir, spoolPattern)) // the pattern is a good one
+	left, _ := filepath.Glob(filepath.Join(r.config.Dir, spoolPattern)) // the pattern is valid
 	for _, path := range left {
 		_ = os.Remove(path)
 	}
@@ -69,17 +69,17 @@ func (r *restorer) sweep() {
 
 func (f spool) discard() {
 	_ = f.Close()
-	_ = os.Remove(f.Name()) // what is left is never read
+	_ = os.Remove(f.Name()) // a file that stays is never read
 }
 
-// here puts a backup's state in the place of the cluster's, when this node leads.
+// here replaces the cluster's state by a backup, when this node leads.
 func (r *restorer) here(ctx context.Context, file spool, header backup.Header,
 	how client.RestoreOptions) (client.Restored, error) {
 	none := client.Restored{}
 	if r.holder.Current() == nil {
 		return none, raft.ErrNotLeader
 	}
-	if r.node.View().ClusterVersion() < 2 { // nodes of before could not read the state
+	if r.node.View().ClusterVersion() < 2 { // older nodes could not read the state
 		return none, fault.New(fault.Unavailable, "the cluster is being upgraded: a backup is "+
 			"restored once all its nodes run the new version")
 	}
@@ -111,8 +111,8 @@ func (r *restorer) here(ctx context.Context, file spool, header backup.Header,
 	}
 	restored.Until = leadership.GraceOver(r.node.View().Cluster(),
 		r.config.RestoreGrace).UnixMilli()
-	// The other nodes have the new state before they have this command, which is what they wait for
-	// who were told of its index.
+	// Other nodes receive the new state before this command. Whoever waits for its index has that
+	// state.
 	if err := r.tick(ctx); err != nil {
 		return none, err
 	}
@@ -123,9 +123,8 @@ func (r *restorer) here(ctx context.Context, file spool, header backup.Header,
 	return restored, nil
 }
 
-// storedSince lists the runs that the row store has pages of, from the time on at which a backup
-// was taken. It asks the row store because a state between the two, which is gone, may have
-// launched them.
+// storedSince lists the runs in the row store that started after a backup was taken. It asks the
+// row store because a state in between, which is gone, may have launched them.
 func (r *restorer) storedSince(ctx context.Context, cut int64) ([]state.Undone, error) {
 	var runs []state.Undone
 	err := r.config.Store.JobsSince(ctx, cut*1000, func(job rowstore.Job) error {
@@ -140,7 +139,7 @@ func (r *restorer) storedSince(ctx context.Context, cut int64) ([]state.Undone, 
 	return runs, err
 }
 
-// mayRestore holds a backup against the cluster.
+// mayRestore checks that a backup fits the cluster.
 func (r *restorer) mayRestore(store *state.Store, header backup.Header, force bool) error {
 	saved, own := store.View().Cluster(), r.node.View().Cluster()
 	switch {
@@ -158,7 +157,7 @@ func (r *restorer) mayRestore(store *state.Store, header backup.Header, force bo
 	return nil
 }
 
-// hasHistory refuses a backup whose history the row store has lost: the row store is older.
+// hasHistory refuses a backup whose history the row store lacks, because the row store is older.
 func (r *restorer) hasHistory(ctx context.Context, view *state.View, force bool) error {
 	if force {
 		return nil
@@ -190,15 +189,15 @@ func (r *restorer) hasHistory(ctx context.Context, view *state.View, force bool)
 	return nil
 }
 
-// replace replaces the state by a restored one. No leadership's routines run meanwhile, so nobody
-// is given a shard between the state that the restored one succeeds and the one that it becomes.
+// replace replaces the state by a restored one. No leadership's routines run meanwhile, so no shard
+// is assigned between the old state and the new one.
 func (r *restorer) replace(ctx context.Context, store *state.Store,
 	how client.RestoreOptions) (changes state.Changes, err error) {
 	term, err := r.node.Term(ctx)
 	if err != nil {
 		return changes, err
 	}
-	if err := r.tick(ctx); err != nil { // behind all that the routines proposed
+	if err := r.tick(ctx); err != nil { // after everything that the routines proposed
 		return changes, err
 	}
 	_, cut := store.Progress()
@@ -215,7 +214,7 @@ func (r *restorer) replace(ctx context.Context, store *state.Store,
 	return changes, r.install(ctx, store, term)
 }
 
-// install has Raft put a state in the place of this one, on every node.
+// install has Raft replace the state by the restored one, on every node.
 func (r *restorer) install(ctx context.Context, store *state.Store, term uint64) error {
 	file, err := r.spool()
 	if err != nil {
@@ -237,7 +236,7 @@ func (r *restorer) install(ctx context.Context, store *state.Store, term uint64)
 			return fmt.Errorf("controlplane: restore: %w", err)
 		}
 		r.config.Point("raft.before_restore")
-		// Not within ctx: once Raft reads the file it must be there.
+		// Not within ctx: the file must exist while Raft reads it.
 		_, err := node.Ask(r.node.Life(), r.node, func(n *node.Raft) (struct{}, error) {
 			if n.CurrentTerm() != term {
 				return struct{}{}, raft.ErrLeadershipLost
@@ -257,8 +256,8 @@ func (r *restorer) install(ctx context.Context, store *state.Store, term uint64)
 	}
 }
 
-// tick has a command applied that changes nothing. It gives up soon: the node may not lead any
-// more.
+// tick has a command applied that changes nothing. It gives up soon, because the node may have lost
+// the leadership.
 func (r *restorer) tick(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, tickPatience)
 	defer cancel()
@@ -266,7 +265,7 @@ func (r *restorer) tick(ctx context.Context) error {
 	return err
 }
 
-// What a node sends to the leader to have a backup restored that it has found whole.
+// Messages by which a node sends a verified backup to the leader to be restored.
 type (
 	restorePart struct {
 		Upload ids.ID `cbor:"1,keyasint"`
@@ -278,9 +277,9 @@ type (
 		Size   int64         `cbor:"2,keyasint"`
 		Header backup.Header `cbor:"3,keyasint"`
 		Force  bool          `cbor:"4,keyasint,omitempty"`
-		// ReviveKeys is passed over by a leader that is older: it revives them always.
+		// ReviveKeys is ignored by an older leader, which always revives keys.
 		ReviveKeys bool `cbor:"5,keyasint,omitempty"`
-		// Actor is passed over by a leader that is older.
+		// Actor is ignored by an older leader.
 		Actor *client.Actor `cbor:"6,keyasint,omitempty"`
 	}
 )
@@ -290,7 +289,7 @@ const (
 	methodRestore     = "restore"
 )
 
-// methods are the calls of restoring.
+// methods are the calls that restore a backup.
 func (r *restorer) methods() map[string]port.Method {
 	return map[string]port.Method{
 		methodRestorePart: port.Handle(r.servePart, identity.APIServer),
@@ -298,7 +297,7 @@ func (r *restorer) methods() map[string]port.Method {
 	}
 }
 
-// there sends a backup's state to the leader in parts and has it restored.
+// there sends a backup's state to the leader in parts and has it restored there.
 func (r *restorer) there(ctx context.Context, file spool, header backup.Header,
 	how client.RestoreOptions) (client.Restored, error) {
 	none := client.Restored{}
@@ -331,13 +330,13 @@ func (r *restorer) there(ctx context.Context, file spool, header backup.Header,
 	return restored, err
 }
 
-// uploads is the one backup that other nodes send at a time.
+// uploads holds the backup that another node is sending; there is one at a time.
 type uploads struct {
 	mu   sync.Mutex
 	id   ids.ID
 	file spool
 	size int64
-	last time.Time // when something came
+	last time.Time // when the newest part arrived
 }
 
 // drop ends the upload.

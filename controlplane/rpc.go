@@ -20,8 +20,8 @@ import (
 	"shoal.dev/shoal/pkg/work"
 )
 
-// What nodes ask each other. All but status is for the leader, and one attempt. A node that does
-// not lead says so, and the caller looks for the leader again.
+// The calls between nodes. All of them go to the leader and are one attempt. A node that does not
+// lead refuses, and the caller looks for the leader again.
 const (
 	methodPropose   = "propose"
 	methodConfirm   = "confirm"
@@ -31,7 +31,7 @@ const (
 	methodSafeTime  = "safe-time"
 )
 
-// methods is the one table of calls, with the roles that may make them.
+// methods returns all calls, each with the roles that may make it.
 func (s *Server) methods() map[string]port.Method {
 	methods := map[string]port.Method{
 		methodPropose:   port.Handle(s.servePropose),
@@ -47,17 +47,17 @@ func (s *Server) methods() map[string]port.Method {
 }
 
 type (
-	// proposal is a command on its way to the leader, who stamps it.
+	// proposal is a command on its way to the leader, which stamps it.
 	proposal struct {
 		ID     ids.ID         `cbor:"1,keyasint"`
 		Number command.Number `cbor:"2,keyasint"`
 		Body   []byte         `cbor:"3,keyasint"` // the encoded payload
 		Call   *command.Call  `cbor:"4,keyasint,omitempty"`
-		// Actor is passed over by a leader that is older.
+		// Actor is ignored by an older leader.
 		Actor *client.Actor `cbor:"5,keyasint,omitempty"`
 	}
 
-	// position is a place in Raft's log.
+	// position is an index of Raft's log.
 	position struct {
 		Index uint64 `cbor:"1,keyasint"`
 	}
@@ -80,8 +80,8 @@ func (s *Server) servePropose(ctx context.Context, from identity.Peer, p proposa
 	return position{Index: index}, err
 }
 
-// mayNotPropose is why a node may not have a command appended, "" when it may. Each command's
-// declaration says who may; what the leader's own steps propose comes from no other node.
+// mayNotPropose returns why a node may not have a command appended, or "" when it may. Each
+// command's declaration says who may. The leader's own commands never come from another node.
 func mayNotPropose(from identity.Peer, payload command.Payload) string {
 	switch by := payload.Declaration().By; by {
 	case command.APIServer, command.Billing, command.Ingest:
@@ -98,7 +98,7 @@ func mayNotPropose(from identity.Peer, payload command.Payload) string {
 	}
 }
 
-// mayNotRegister holds what a node says of itself against its certificate.
+// mayNotRegister checks what a node registers against its certificate.
 func mayNotRegister(from identity.Peer, payload command.Payload) string {
 	registers, ok := payload.(command.RegisterNodePayload)
 	switch {
@@ -118,8 +118,8 @@ func mayNotRegister(from identity.Peer, payload command.Payload) string {
 	return ""
 }
 
-// mayNotWork holds a node's turn at the table of work against its certificate: it works in its own
-// name, and on what its roles do. Who serves callers may give work to all.
+// mayNotWork checks a node's turn at the table of work against its certificate. A node works in its
+// own name, on the kinds of its roles. API servers may enqueue work of every kind.
 func mayNotWork(from identity.Peer, payload command.Payload) string {
 	switch p := payload.(type) {
 	case command.EnqueueWorkPayload:

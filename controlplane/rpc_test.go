@@ -22,7 +22,7 @@ import (
 
 var update = flag.Bool("update", false, "write the golden files anew")
 
-// Nodes of two versions speak with each other during an upgrade: what one sent the other reads.
+// Nodes of two versions call each other during an upgrade: each reads the other's messages.
 func TestGoldenMessages(t *testing.T) {
 	t.Parallel()
 	call := &command.Call{Customer: "ann", Operation: "run", Key: "k", Request: 7,

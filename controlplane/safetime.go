@@ -13,7 +13,7 @@ import (
 	"shoal.dev/shoal/pkg/fault"
 )
 
-// moment is a time on its way.
+// moment is a time in an answer.
 type moment struct {
 	Millis int64 `cbor:"1,keyasint"` // Unix
 }
@@ -33,11 +33,11 @@ func (c caller) SafeTime(ctx context.Context) (time.Time, error) {
 	return time.UnixMilli(at.Millis), err
 }
 
-// Spare is how much longer the row store keeps what the newest restore may be wrong about. Until
-// then no background work destroys anything. 0: there was no restore lately. Its error is that of
-// Fresh or SafeTime.
+// Spare returns how much longer the row store keeps what the newest restore undid. Until then
+// background work destroys nothing. 0: no restore is recent. Its error is that of Fresh or
+// SafeTime.
 func (s *Server) Spare(ctx context.Context) (time.Duration, error) {
-	view, err := s.Client().Fresh(ctx) // this node may not have heard of the restore yet
+	view, err := s.Client().Fresh(ctx) // this node may not have heard of a restore yet
 	if err != nil {
 		return 0, err
 	}
@@ -52,7 +52,7 @@ func (s *Server) Spare(ctx context.Context) (time.Duration, error) {
 	return max(0, over.Sub(now)), nil
 }
 
-// safeTimeHere is the leader's answer.
+// safeTimeHere returns the safe time, as the leader.
 func (s *Server) safeTimeHere() (moment, error) {
 	if s.holder.Current() == nil {
 		return moment{}, raft.ErrNotLeader

@@ -26,7 +26,7 @@ type later struct{ clock.Clock }
 
 func (l later) Now() time.Time { return time.Now().Add(48 * time.Hour) }
 
-// Nodes compute the same state, whether they applied every command, or began with a snapshot.
+// All nodes compute the same state, whether they applied every command or began with a snapshot.
 func TestStateIsTheSameOnEveryNode(t *testing.T) {
 	t.Parallel()
 	c := newNodes(t, 3, 2)
@@ -103,8 +103,7 @@ func randomCommands(t *testing.T, r *running, random *rand.Rand, count int) {
 	}
 }
 
-// A restore of a backup on a running cluster ends the leadership, and another begins with what was
-// restored.
+// A restore on a running cluster ends the leadership, and another begins with the restored state.
 func TestLeadershipBeginsAnewAfterARestore(t *testing.T) {
 	t.Parallel()
 	c := newNodes(t, 3, 1)
@@ -133,7 +132,7 @@ func TestLeadershipBeginsAnewAfterARestore(t *testing.T) {
 	openCustomer(t, c.at(3), "after")
 	old := c.at(c.leader()).holder.Current()
 	c.kill(3)
-	c.start(3) // another boot than the backup knows
+	c.start(3) // a boot that the backup does not know
 	c.ready(3)
 	c.lead(func(n *node.Raft) error {
 		in, err := os.Open(path)
@@ -175,7 +174,7 @@ func TestLeadershipBeginsAnewAfterARestore(t *testing.T) {
 	c.sameHash()
 }
 
-// Stopping a leader hands leadership over: callers elsewhere see a short delay and no error,
+// A stopping leader hands leadership over: callers elsewhere see a short delay and no error,
 // whatever they ask.
 func TestStoppingLeadersHandOver(t *testing.T) {
 	t.Parallel()

@@ -20,25 +20,25 @@ import (
 	"shoal.dev/shoal/pkg/work"
 )
 
-// Backups says how a leader takes backups by itself.
+// Backups says when a leader takes backups on its own.
 type Backups struct {
 	Every time.Duration // between two; 0: none is taken
-	Keep  int           // newest of this cluster that are kept, at least 1
+	Keep  int           // newest backups of this cluster that are kept, at least 1
 }
 
 const (
-	// backupsOwner owns the backups of all clusters that share a blob store: after the loss of a
-	// cluster a new one restores the old one's.
+	// backupsOwner owns the backups of all clusters that share a blob store. After the loss of a
+	// cluster, a new one can restore its backups.
 	backupsOwner = "cluster"
-	// backupTime is how the name of a backup begins. Names sort by it.
+	// backupTime is the prefix of a backup's name. Names sort by it.
 	backupTime = "20060102T150405.000Z"
 	// maxBackups bounds a list of backups.
 	maxBackups = 1000
-	// noBackups is how long the work of taking backups rests where none are taken.
+	// noBackups is how long the work rests when no backups are configured.
 	noBackups = 24 * time.Hour
 )
 
-// scheduled is the taking of backups, and what came of it.
+// scheduled takes scheduled backups, and keeps figures about them for the metrics.
 type scheduled struct {
 	s        *Server
 	newest   atomic.Pointer[client.KeptBackup] // nil: none is known
@@ -53,8 +53,8 @@ func newScheduled(s *Server) *scheduled {
 	return b
 }
 
-// Backups is the taking of backups and the removal of old ones: background work of the node that
-// leads. The first one is due when the cluster is as old as the time between two.
+// Backups takes backups and removes old ones, as background work of the leader. The first backup is
+// due when the cluster is one interval old.
 func (s *Server) Backups() work.Kind {
 	return work.Kind{Name: work.Backup, Recurring: true, AtStart: true,
 		Ready: func() bool { return s.holder.Current() != nil },
@@ -67,14 +67,14 @@ func (s *Server) Backups() work.Kind {
 		}}
 }
 
-// wanted says whether backups are taken.
+// wanted says whether backups are configured.
 func (b *scheduled) wanted() bool {
 	return b.s.config.Blobs != nil && b.s.config.Backups.Every > 0
 }
 
-// step takes a backup if one is due, and says when to look again. It goes by state time, as do the
-// names by which old ones are told from new. Those of a clock that is wrong for an hour would be
-// the newest, or the oldest, for good.
+// step takes a backup if one is due, and returns when to look again. It uses state time, which also
+// names the backups and so orders them. With a wrong clock for an hour, a backup would be the
+// newest or oldest for good.
 func (b *scheduled) step(ctx context.Context) (time.Duration, error) {
 	switch {
 	case b.s.holder.Current() == nil:
@@ -99,7 +99,7 @@ func (b *scheduled) step(ctx context.Context) (time.Duration, error) {
 	return b.s.config.Backups.Every, b.prune(ctx, kept)
 }
 
-// own are this cluster's backups, the newest first.
+// own returns this cluster's backups, newest first.
 func (b *scheduled) own(ctx context.Context) ([]client.KeptBackup, error) {
 	kept, err := b.list(ctx)
 	if err != nil {
@@ -114,7 +114,7 @@ func (b *scheduled) own(ctx context.Context) ([]client.KeptBackup, error) {
 	return kept, nil
 }
 
-// since is when the newest was taken, or when the cluster was founded.
+// since returns when the newest backup was taken, or when the cluster was founded.
 func (b *scheduled) since(kept []client.KeptBackup) time.Time {
 	if len(kept) > 0 {
 		return kept[0].Taken
@@ -122,7 +122,7 @@ func (b *scheduled) since(kept []client.KeptBackup) time.Time {
 	return time.Unix(b.s.node.Store().View().Cluster().ID.Seconds(), 0)
 }
 
-// writeBackup writes a backup while it is made.
+// writeBackup streams a new backup into the blob store.
 func (b *scheduled) writeBackup(ctx context.Context, now time.Time) (client.KeptBackup, error) {
 	cluster := b.s.node.Store().View().Cluster().ID
 	name := now.UTC().Format(backupTime) + "-" + cluster.String()
@@ -143,7 +143,7 @@ func (b *scheduled) writeBackup(ctx context.Context, now time.Time) (client.Kept
 	return client.KeptBackup{Name: name, Cluster: cluster, Taken: now, Bytes: written.Bytes}, nil
 }
 
-// prune removes what is older than the newest that are kept.
+// prune removes the backups beyond those that are kept.
 func (b *scheduled) prune(ctx context.Context, kept []client.KeptBackup) error {
 	for _, old := range kept[min(len(kept), max(b.s.config.Backups.Keep, 1)):] {
 		if err := b.s.config.Blobs.Delete(ctx, backupKey(old.Name)); err != nil {
@@ -153,7 +153,7 @@ func (b *scheduled) prune(ctx context.Context, kept []client.KeptBackup) error {
 	return nil
 }
 
-// list is the backups of all clusters, the newest first, at most maxBackups of them.
+// list returns the backups of all clusters, newest first, at most maxBackups.
 func (b *scheduled) list(ctx context.Context) (kept []client.KeptBackup, err error) {
 	var next []byte
 	for {
@@ -167,7 +167,7 @@ func (b *scheduled) list(ctx context.Context) (kept []client.KeptBackup, err err
 				kept = append(kept, k)
 			}
 		}
-		kept = kept[max(0, len(kept)-maxBackups):] // they come in the order of their names
+		kept = kept[max(0, len(kept)-maxBackups):] // they come sorted by name
 		if next = page.Next; next == nil {
 			slices.Reverse(kept)
 			return kept, nil
@@ -179,7 +179,7 @@ func backupKey(name string) blobstore.Key {
 	return blobstore.Key{Kind: blobstore.Backups, Owner: backupsOwner, ID: name}
 }
 
-// backupNamed reads a backup's name.
+// backupNamed parses a backup's name.
 func backupNamed(name string) (k client.KeptBackup, ok bool) {
 	taken, cluster, _ := strings.Cut(name, "-")
 	at, err := time.Parse(backupTime, taken)
@@ -217,11 +217,11 @@ func (o operator) RestoreKept(ctx context.Context, name string,
 			"the blob store does not answer")
 	}
 	restored, err := o.Restore(ctx, from, how)
-	_ = from.Close() // the backup's own digest says whether it was read whole
+	_ = from.Close() // the backup's own digest proves that it was read whole
 	return restored, err
 }
 
-// measure shows how old the newest backup is, on the leader where some are taken.
+// measure exports the age of the newest backup, on a leader with backups configured.
 func (b *scheduled) measure(to *telemetry.Metrics) {
 	b.failures = to.Counter("shoal_backup_failures_total",
 		"Times that a due backup was not taken, or an old one not removed.")

@@ -19,7 +19,7 @@ import (
 	"shoal.dev/shoal/testkit/skew"
 )
 
-// blobsIn opens blobs in a directory, until the test ends.
+// blobsIn opens a blob store in a directory until the test ends.
 func blobsIn(t *testing.T, dir string) *blobstore.Store {
 	t.Helper()
 	blobs, err := blobstore.OpenDirectory(dir)
@@ -34,7 +34,7 @@ func blobsIn(t *testing.T, dir string) *blobstore.Store {
 	return blobs
 }
 
-// keeping is a server that leads and keeps backups.
+// keeping runs a leader that keeps backups.
 func keeping(t *testing.T, blobs Blobs, how Backups) *running {
 	t.Helper()
 	config := testConfig(t, t.TempDir())
@@ -45,7 +45,7 @@ func keeping(t *testing.T, blobs Blobs, how Backups) *running {
 	return s
 }
 
-// round makes a step of the work, and says for how long it rests then.
+// round makes one step of the work, and returns how long the work then rests.
 func round(t *testing.T, s *running) time.Duration {
 	t.Helper()
 	outcome, err := s.Backups().Step(patient(t), work.Item{})
@@ -90,7 +90,7 @@ func TestKeptBackupIsRestored(t *testing.T) {
 	}
 }
 
-// TestBackupsAreTakenWhenDue: none before its time, and none twice for a time.
+// TestBackupsAreTakenWhenDue: none is taken early, and only one per interval.
 func TestBackupsAreTakenWhenDue(t *testing.T) {
 	t.Parallel()
 	s := keeping(t, blobsIn(t, t.TempDir()), Backups{Every: time.Hour, Keep: 2})
@@ -106,7 +106,7 @@ func TestBackupsAreTakenWhenDue(t *testing.T) {
 	if rest := round(t, s); rest != time.Hour {
 		t.Errorf("it rests %v after a backup", rest)
 	}
-	for range 2 { // the second finds nothing due
+	for range 2 { // the second step finds nothing due
 		found := kept(t, s)
 		if len(found) != 2 || found[0].Taken.Before(now.Truncate(time.Millisecond)) ||
 			!found[1].Taken.Equal(now.Add(-3*time.Hour).UTC().Truncate(time.Millisecond)) {
@@ -118,7 +118,7 @@ func TestBackupsAreTakenWhenDue(t *testing.T) {
 	}
 }
 
-// TestOtherClustersBackupsStay: a store that clusters share is pruned by each for itself.
+// TestOtherClustersBackupsStay: each cluster prunes only its own backups in a shared store.
 func TestOtherClustersBackupsStay(t *testing.T) {
 	t.Parallel()
 	blobs := blobsIn(t, t.TempDir())
@@ -136,7 +136,7 @@ func TestOtherClustersBackupsStay(t *testing.T) {
 	}
 }
 
-// TestBackupsMayBeNone: the work rests, nothing is listed and nothing is told.
+// TestBackupsMayBeNone: without backups the work rests, and nothing is listed or reported.
 func TestBackupsMayBeNone(t *testing.T) {
 	t.Parallel()
 	for every, blobs := range map[time.Duration]Blobs{0: blobsIn(t, t.TempDir()), time.Hour: nil} {
@@ -159,7 +159,7 @@ func (away) List(context.Context, blobstore.Kind, string, []byte) (blobstore.Pag
 	return blobstore.Page{}, errAway
 }
 
-// full is one that takes nothing.
+// full is a blob store that accepts nothing.
 type full struct{ Blobs }
 
 func (full) Put(_ context.Context, _ blobstore.Key, from io.Reader) (blobstore.Written, error) {
@@ -200,7 +200,7 @@ func TestAgeOfTheNewestBackup(t *testing.T) {
 	}
 }
 
-// TestBlobsAreSweptAndCounted: what expired goes, and the rest is told by kind.
+// TestBlobsAreSweptAndCounted: expired blobs are removed, and the rest is counted by kind.
 func TestBlobsAreSweptAndCounted(t *testing.T) {
 	t.Parallel()
 	blobs := &aged{Blobs: blobsIn(t, t.TempDir())}
@@ -239,8 +239,8 @@ func TestBlobsAreSweptAndCounted(t *testing.T) {
 	}
 }
 
-// TestAWrongClockMovesNoBackupsAndNoBlobs: while a leader's clock is wrong, no blob goes by it. The
-// backups of that time are neither the newest for good nor the first to go.
+// TestAWrongClockMovesNoBackupsAndNoBlobs: while a leader's clock is wrong, no blob is removed by
+// it. Backups of that time are neither the newest for good nor the first to be removed.
 func TestAWrongClockMovesNoBackupsAndNoBlobs(t *testing.T) {
 	t.Parallel()
 	blobs := blobsIn(t, t.TempDir())
@@ -281,7 +281,7 @@ func TestAWrongClockMovesNoBackupsAndNoBlobs(t *testing.T) {
 	}
 }
 
-// TestSweepsGoOn: one kind that cannot be read keeps no other from being looked at.
+// TestSweepsGoOn: a kind that cannot be read does not stop the sweep of the others.
 func TestSweepsGoOn(t *testing.T) {
 	t.Parallel()
 	s := keeping(t, broken{blobsIn(t, t.TempDir())}, Backups{})
@@ -307,7 +307,7 @@ func (b broken) Sweep(ctx context.Context, kind blobstore.Kind,
 	return b.Blobs.Sweep(ctx, kind, how)
 }
 
-// aged is a blob store in which everything is older than it is.
+// aged is a blob store in which everything seems older than it is.
 type aged struct {
 	Blobs
 	by atomic.Int64
@@ -319,7 +319,7 @@ func (a *aged) Sweep(ctx context.Context, kind blobstore.Kind,
 	return a.Blobs.Sweep(ctx, kind, how)
 }
 
-// gauge is the value of a metric of a kind, "" for one without, and whether there is one.
+// gauge returns the value of a metric for a kind ("": without kind), and whether it exists.
 func gauge(t *testing.T, s *running, name, kind string) (value float64, shown bool) {
 	t.Helper()
 	families, err := s.config.Metrics.Gather()

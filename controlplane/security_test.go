@@ -15,8 +15,7 @@ import (
 	"shoal.dev/shoal/pkg/work"
 )
 
-// The table of SECURITY.md says which calls a certificate of each role may make, and which commands
-// it may propose.
+// The table of SECURITY.md lists the calls and commands that a certificate of each role allows.
 func TestSecurityDocumentNamesWhatCertificatesMay(t *testing.T) {
 	t.Parallel()
 	document, err := os.ReadFile("../SECURITY.md")
@@ -43,7 +42,7 @@ func TestSecurityDocumentNamesWhatCertificatesMay(t *testing.T) {
 		for number := range command.Number(most) {
 			payload, err := s.node.FSM().DecodePayload(number, empty)
 			if err != nil {
-				continue // there is none
+				continue // no such command
 			}
 			if register, ok := payload.(command.RegisterNodePayload); ok {
 				register.Name = as.Node
@@ -71,8 +70,8 @@ func TestSecurityDocumentNamesWhatCertificatesMay(t *testing.T) {
 	}
 }
 
-// TestWhatACertificateIsGoodFor holds what SECURITY.md says of stolen certificates against the door
-// of commands.
+// TestWhatACertificateIsGoodFor checks what SECURITY.md says of stolen certificates against
+// mayNotPropose.
 func TestWhatACertificateIsGoodFor(t *testing.T) {
 	t.Parallel()
 	customers := []command.Payload{command.OpenCustomerPayload{}, command.RemoveCustomerPayload{},
@@ -105,8 +104,8 @@ func TestWhatACertificateIsGoodFor(t *testing.T) {
 	}
 }
 
-// TestALeaderThatDoesNotKnowACommand is one of an older version, while a cluster is being upgraded:
-// whoever asks may ask the next one.
+// TestALeaderThatDoesNotKnowACommand: during an upgrade, an older leader does not know a command.
+// The caller may ask the next leader.
 func TestALeaderThatDoesNotKnowACommand(t *testing.T) {
 	t.Parallel()
 	s, err := New(testConfig(t, t.TempDir()))
@@ -119,13 +118,13 @@ func TestALeaderThatDoesNotKnowACommand(t *testing.T) {
 		"a known command with other contents": {Number: 1, Body: []byte{0x01}},
 	} {
 		_, err := s.servePropose(t.Context(), from, p)
-		if fault.CodeOf(err) != fault.Unavailable { // 503, and never a caller's fault
+		if fault.CodeOf(err) != fault.Unavailable { // 503, never a fault of the caller
 			t.Errorf("%s: %v", what, err)
 		}
 	}
 }
 
-// kindsOf are the kinds of work of a role, or another's for a role without any.
+// kindsOf returns the kinds of work of a role, or of another role if it has none.
 func kindsOf(role string) []command.WorkWant {
 	var own []command.WorkWant
 	for _, kind := range work.Kinds() {
@@ -139,7 +138,7 @@ func kindsOf(role string) []command.WorkWant {
 	return own
 }
 
-// TestWorkIsDoneInOnesOwnName: a certificate claims what its roles do, for its own node.
+// TestWorkIsDoneInOnesOwnName: a certificate allows only work of its roles, for its own node.
 func TestWorkIsDoneInOnesOwnName(t *testing.T) {
 	t.Parallel()
 	from := identity.Peer{Cluster: "test", Node: "a", Roles: []string{identity.Ingest}}

@@ -1,8 +1,8 @@
 // Package controlplane owns the replicated state of the cluster. It is the client through which the
-// other roles read and change that state, at whichever node they are. As leader it dispatches what
-// runs have to fetch. Raft over the state machine is a node's (internal/node). What commands do is
-// the state machine's (internal/fsm), and what to send out next is the dispatcher's
-// (internal/dispatch). internal/shards decides who fetches which shard, and nodes speak by
+// other roles read and change that state, on any node. As leader it dispatches what runs have to
+// fetch. internal/node runs Raft, internal/fsm applies commands, and internal/dispatch chooses what
+// to send next. internal/shards assigns shards to fetchers, and internal/port carries calls between
+// nodes. DESIGN.md states the invariants and their reasons.
 // internal/port. DESIGN.md says what holds at every moment, and why.
 package controlplane
 
@@ -27,8 +27,8 @@ import (
 	"shoal.dev/shoal/pkg/work"
 )
 
-// Server is a node: it holds a replica of the state, and with the role controlplane it votes and
-// may lead. Before Run its client answers nothing but View.
+// Server is a node. It holds a replica of the state. With the role controlplane it votes and may
+// lead. Before Run, its client answers only View.
 type Server struct {
 	config Config
 	node   *node.Node
@@ -42,10 +42,10 @@ type Server struct {
 	sweeper   *sweeper
 
 	beats atomic.Uint64 // heartbeats sent
-	again chan struct{} // holds one when the state was replaced: register again
+	again chan struct{} // buffered; signals that the state was replaced, so register again
 }
 
-// New makes a node that Run starts. Its error names every setting that is out of range.
+// New makes a node; Run starts it. Its error names every setting that is out of range.
 func New(config Config) (*Server, error) {
 	if err := config.check(); err != nil {
 		return nil, err
@@ -63,28 +63,28 @@ func New(config Config) (*Server, error) {
 	return s, nil
 }
 
-// Orphans is the removal of link lists that nothing names: background work of the node that leads.
+// Orphans removes link lists that nothing names, as background work of the leader.
 func (s *Server) Orphans() work.Kind { return s.holder.Orphans() }
 
-// Client is the control plane as the other roles see it.
+// Client returns the control plane as the other roles see it.
 func (s *Server) Client() client.Client { return caller{s} }
 
-// Ready is closed when the node is registered and knows the state: its client serves from then on.
+// Ready is closed when the node is registered and has the state. Its client serves from then on.
 func (s *Server) Ready() <-chan struct{} { return s.ready }
 
-// StateHash is a hash of this node's copy of the state and the Raft index of the newest command in
-// it. At one index it is the same on every node. It costs as much as a snapshot; one is made at a
-// time.
+// StateHash returns a hash of this node's copy of the state, and the Raft index of its newest
+// command. At one index it is the same on every node. It costs as much as a snapshot; only one runs
+// at a time.
 func (s *Server) StateHash() (index uint64, hash string, err error) { return s.node.Hash() }
 
-// Diverged is nil while nobody has found this node's copy of the state to differ. It stays until
-// the process ends.
+// Diverged returns nil until somebody finds that this node's copy of the state differs. It then
+// stays set until the process ends.
 func (s *Server) Diverged() error { return s.node.Diverged() }
 
-// Refused counts the connections and the calls of other nodes that were refused.
+// Refused counts the refused connections and calls of other nodes.
 func (s *Server) Refused() (connections, calls uint64) { return s.node.Refused() }
 
-// Run works until ctx ends and then stops in order: the leader's routines, calls under way,
+// Run works until ctx ends. It then stops in order: the leader's routines, calls under way,
 // leadership, Raft with its files, the port. A server runs once.
 func (s *Server) Run(ctx context.Context) error {
 	if s.begun.Swap(true) {
@@ -118,8 +118,7 @@ func (s *Server) Run(ctx context.Context) error {
 	return errors.Join(err, strange, refused, s.stop())
 }
 
-// stop refuses new requests and ends those under way, hands leadership over, and then closes
-// everything.
+// stop refuses new requests, ends those under way, hands leadership over, and closes everything.
 func (s *Server) stop() error {
 	err := s.node.Stop()
 	s.restorer.uploads.drop()
@@ -132,13 +131,13 @@ func (s *Server) stateReplaced() {
 	s.holder.Anew()
 	select {
 	case s.again <- struct{}{}:
-	default: // it is told
+	default: // already signalled
 	}
 }
 
-// register makes this start of the node known, and again when it was removed or the state replaced
-// by one that does not know it. It fails when the node works on other services than the cluster, or
-// these have become another cluster's.
+// register registers this start of the node. It registers again after a removal, or after a
+// replaced state that does not know the node. It fails when the node and the cluster use different
+// services, or when the services now belong to another cluster.
 func (s *Server) register(ctx context.Context) error {
 	rebinds := s.config.Services.Rebind &&
 		(s.config.Cluster == nil || slices.Contains(s.config.Roles, identity.ControlPlane))
@@ -158,7 +157,7 @@ func (s *Server) register(ctx context.Context) error {
 		}
 		if s.config.Services.Rebind && !rebinds && err == nil &&
 			fault.CodeOf(result.Err) == fault.OtherServices {
-			err = result.Err // a node of the control plane has yet to bind the cluster
+			err = result.Err // a node of the control plane has yet to rebind the cluster
 		}
 		switch {
 		case err == nil && result.Err != nil:
@@ -184,15 +183,15 @@ func (s *Server) register(ctx context.Context) error {
 			select {
 			case <-ctx.Done():
 				return nil
-			case <-changed: // it was removed, for one
+			case <-changed: // the node was removed, for example
 			case <-s.again:
 			}
 		}
 	}
 }
 
-// claim marks log and row store as the cluster's, as often as it takes; not claimed: ctx ended. It
-// fails when they are another cluster's.
+// claim marks log and row store as the cluster's, and retries until it succeeds. claimed is false
+// when ctx ended. It fails when they are another cluster's.
 func (s *Server) claim(ctx context.Context, cluster ids.ID) (claimed bool, err error) {
 	if s.config.Services.Claim == nil {
 		return true, nil

@@ -26,17 +26,17 @@ import (
 )
 
 func TestMain(m *testing.M) {
-	// The tests wait for timers, not for processors. A -parallel of the command line goes before.
+	// The tests wait for timers, not for processors. A -parallel on the command line wins.
 	if err := flag.Set("test.parallel", "4"); err != nil {
 		panic(err)
 	}
-	// Tests kill nodes whatever they do. What raft 1.8.0 has committed then, and not applied, it
-	// drops without an answer to who waits.
+	// Tests kill nodes at any moment. raft 1.8.0 then drops entries that are committed and not
+	// applied, without answering those that wait.
 	goleak.VerifyTestMain(m,
 		goleak.IgnoreAnyFunction("github.com/hashicorp/raft.(*deferError).Error"))
 }
 
-// named opens a customer. Its grant is an entry of its own: two with one id would be one entry.
+// named opens a customer. Each grant needs an entry of its own: two with one id would be one entry.
 func named(ref string) client.OpenCustomer {
 	return client.OpenCustomer{Customer: ref, Entry: ids.Random{Now: time.Now}.New()}
 }
@@ -78,7 +78,7 @@ func TestStateOutlivesARestart(t *testing.T) {
 	}
 }
 
-// A cluster that is older than an endpoint gets its price; what an operator took away does not come
+// A cluster older than an endpoint gets its price. A price that an operator removed does not come
 // back.
 func TestPricesOfNewEndpoints(t *testing.T) {
 	t.Parallel()
@@ -281,8 +281,7 @@ func TestOrphanedListsAreDropped(t *testing.T) {
 	}
 }
 
-// dropOrphans has two owners of the work on a node that leads remove what nothing names, until
-// something is gone.
+// dropOrphans runs the removal of orphans twice at once on the leader, until gone is true.
 func dropOrphans(t *testing.T, r *running, gone func() bool) {
 	t.Helper()
 	orphans := r.Orphans()
@@ -303,7 +302,7 @@ func dropOrphans(t *testing.T, r *running, gone func() bool) {
 	})
 }
 
-// The rows and the list of a trial go once its caller has had the time to read them.
+// The rows and the list of a trial are removed once its caller has had time to read them.
 func TestTrialsAreCleanedUp(t *testing.T) {
 	t.Parallel()
 	config := testConfig(t, t.TempDir())
@@ -368,7 +367,7 @@ func TestLargeSettleIsSplit(t *testing.T) {
 	}
 }
 
-// Nothing assumes one voter: three of them, and the leader goes again and again while commands are
+// Nothing assumes a single voter: with three, the leader is cut off repeatedly while commands are
 // proposed.
 func TestLeadershipMovesUnderProposals(t *testing.T) {
 	t.Parallel()
@@ -376,7 +375,7 @@ func TestLeadershipMovesUnderProposals(t *testing.T) {
 	leads := func(r *running) bool { return r.holder.Current() != nil }
 	done := make(chan struct{})
 	var work sync.WaitGroup
-	work.Go(func() { // takes the leader off the net and back, over and over
+	work.Go(func() { // cuts the leader off and reconnects it, repeatedly
 		for {
 			for i, r := range nodes {
 				if !leads(r) {
@@ -436,7 +435,7 @@ func TestLeadershipMovesUnderProposals(t *testing.T) {
 	}
 }
 
-// insist proposes the same command id to whoever leads until somebody knows its outcome.
+// insist proposes the same command id to any leader until its outcome is known.
 func insist(t *testing.T, nodes []*running, id ids.ID, payload command.Payload) {
 	ctx := patient(t)
 	for {
@@ -464,7 +463,7 @@ func insist(t *testing.T, nodes []*running, id ids.ID, payload command.Payload) 
 	}
 }
 
-// cluster runs voters that speak through memory.
+// cluster runs voters with an in-memory transport.
 func cluster(t *testing.T, size int) ([]*running, []*raft.InmemTransport) {
 	t.Helper()
 	var transports []*raft.InmemTransport

@@ -9,7 +9,7 @@ import (
 	"shoal.dev/shoal/pkg/ids"
 )
 
-// What a node stores elsewhere would be charged and never be seen.
+// Pages that a node stored elsewhere would be charged and never seen.
 func TestNodeOfOtherServicesEnds(t *testing.T) {
 	t.Parallel()
 	config := testConfig(t, t.TempDir())
@@ -19,7 +19,7 @@ func TestNodeOfOtherServicesEnds(t *testing.T) {
 			Services{Log: log, Rows: rows, Rebind: rebind}
 		return other
 	}
-	serve(t, with("", "rows a", false)).stop() // the first says which they are
+	serve(t, with("", "rows a", false)).stop() // the first node sets the names
 	serve(t, with("kafka a", "rows a", false)).stop()
 	for _, c := range []Config{with("kafka b", "rows a", false), with("kafka a", "rows b", false)} {
 		server, err := New(c)
@@ -86,10 +86,10 @@ func TestServicesOfAnotherCluster(t *testing.T) {
 	if mark == own {
 		t.Error("the services were not taken over")
 	}
-	ends(config) // the first one's next start
+	ends(config) // the first cluster's next start
 }
 
-// A crash between the mark and the cluster must not leave a cluster that is a stranger to its own
+// After a crash between the mark and the creation, the cluster must still match the mark on its
 // services.
 func TestClusterIDOutlivesACrash(t *testing.T) {
 	t.Parallel()

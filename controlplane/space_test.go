@@ -14,10 +14,10 @@ import (
 	"shoal.dev/shoal/pkg/telemetry"
 )
 
-// spaceFloor is that of tests, in bytes.
+// spaceFloor is the tests' floor, in bytes.
 const spaceFloor = 8_000
 
-// level is a disk as full as a test says.
+// level is a disk whose free space a test sets.
 type level struct{ atomic.Uint64 }
 
 func (g *level) disk() *telemetry.Disk {
@@ -44,8 +44,8 @@ func refusedForSpace(t *testing.T, c client.Client, source ids.Source, customer 
 	return err != nil
 }
 
-// A run waits while a disk is below its floor: its node's, or its row store's. Launches are refused
-// by name. Then everything goes on by itself: each page is charged once.
+// A run waits while its node's or its row store's disk is below the floor. Launches are refused
+// with a reason. Afterwards everything continues on its own: each page is charged once.
 func TestRunWaitsForSpace(t *testing.T) {
 	t.Parallel()
 	for _, whose := range []string{"the node's", "the row store's"} {
@@ -61,7 +61,7 @@ func TestRunWaitsForSpace(t *testing.T) {
 			}
 			r := serve(t, config)
 			customer, scraper := prepare(t, r, config)
-			left.Store(spaceFloor) // at the edge there is room
+			left.Store(spaceFloor) // exactly at the floor there is room
 			job := launch(t, r, config, customer, scraper, 300)
 			until(t, "units that are out", func() bool {
 				status, err := r.Status(patient(t))
@@ -91,7 +91,7 @@ func TestRunWaitsForSpace(t *testing.T) {
 	}
 }
 
-// held wants a run to stand still for two looks at the disks.
+// held checks that a run stands still for two looks at the disks.
 func held(t *testing.T, r *running, job ids.ID, pages uint64) {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), 5*time.Second)
@@ -109,8 +109,8 @@ func held(t *testing.T, r *running, job ids.ID, pages uint64) {
 	}
 }
 
-// One voter without room is no reason to stop; the leader is, and so is it when no majority is left
-// that has some. Every node says so, and every node goes on.
+// One voter without room does not stop the cluster. The leader does, and so do voters without which
+// there is no majority. Every node reports it, and every node goes on.
 func TestClusterWaitsForSpaceOfVoters(t *testing.T) {
 	t.Parallel()
 	c := newNodes(t, 3, 1)
@@ -142,7 +142,7 @@ func TestClusterWaitsForSpaceOfVoters(t *testing.T) {
 	}
 	short(false)
 	gauges[followers[0]].Store(spaceFloor - 1)
-	gauges[3].Store(spaceFloor - 1) // which has no vote
+	gauges[3].Store(spaceFloor - 1) // it has no vote
 	until(t, "the leader's look at the others", func() bool {
 		answer := c.at(leads).node.Statuses(patient(t), map[string]string{
 			c.configs[followers[0]].Node: c.configs[followers[0]].Cluster.Listen})
@@ -156,7 +156,7 @@ func TestClusterWaitsForSpaceOfVoters(t *testing.T) {
 	short(false)
 	gauges[leads].Store(0)
 	short(true)
-	// A new leader finds out by itself.
+	// A new leader finds out on its own.
 	c.kill(leads)
 	next := c.untilLed()
 	if next == followers[1] {

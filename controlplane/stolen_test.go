@@ -16,9 +16,9 @@ import (
 	"shoal.dev/shoal/pkg/model"
 )
 
-// What SECURITY.md says that a stolen certificate can do, done by a node that has no more than it.
+// These tests do what SECURITY.md says that stolen certificates can do, with nothing else.
 
-// steal adds a node whose certificate has one role, as who has stolen it would.
+// steal adds a node whose certificate has one role, as a thief would.
 func (c *nodes) steal(role string, change func(*Config)) (n int) {
 	c.t.Helper()
 	config := c.config("stolen-"+role, role)
@@ -32,8 +32,8 @@ func (c *nodes) steal(role string, change func(*Config)) (n int) {
 	return n
 }
 
-// A fetcher's certificate is good for most shards, whose pages nobody fetches then. When the thief
-// is gone, each of them is fetched and charged once.
+// A stolen fetcher certificate gets most shards, whose pages then nobody fetches. Once the thief is
+// gone, each page is fetched and charged once.
 func TestStolenFetcherHoldsShardsAndFetchesNothing(t *testing.T) {
 	t.Parallel()
 	c := newNodes(t, 1, 2)
@@ -59,7 +59,7 @@ func TestStolenFetcherHoldsShardsAndFetchesNothing(t *testing.T) {
 		}
 	})
 	until(t, "a thief with shards", func() bool { return <-held > 0 })
-	for n := 1; n <= 2; n++ { // of 4 shards between 8, 1 and 1
+	for n := 1; n <= 2; n++ { // of 4 shards with weights 8, 1 and 1
 		fetchAll(t, c.at(n), c.at(n).config, 0)
 	}
 	until(t, "a thief with all shards but one", func() bool { return <-held == testShards-1 })
@@ -82,7 +82,7 @@ func TestStolenFetcherHoldsShardsAndFetchesNothing(t *testing.T) {
 	}
 }
 
-// Each certificate that is worth little still reads everything that the service has of a customer.
+// Even a certificate of little power reads everything that the service knows of a customer.
 func TestStolenCertificatesReadTheState(t *testing.T) {
 	t.Parallel()
 	c := newNodes(t, 1, 0)
@@ -103,8 +103,8 @@ func TestStolenCertificatesReadTheState(t *testing.T) {
 	}
 }
 
-// An ingest certificate is good for lies about work: counts that nobody has counted, and rows that
-// are said to be gone. They cost the customer nothing.
+// A stolen ingest certificate can lie about work: invent counts, and claim that rows are gone. That
+// costs the customer nothing.
 func TestStolenIngestEndsWorkAsItLikes(t *testing.T) {
 	t.Parallel()
 	c := newNodes(t, 1, 0)
@@ -143,8 +143,8 @@ func TestStolenIngestEndsWorkAsItLikes(t *testing.T) {
 	}
 }
 
-// A billing certificate is good for charging pages that nobody has fetched, up to what is held for
-// those that are out. While nobody settles, no more go out than the window has room for.
+// A stolen billing certificate can charge pages that nobody fetched, up to what is reserved for the
+// pages that are out. While nobody settles, no more pages go out than the window allows.
 func TestStolenBillingChargesAndHoldsUp(t *testing.T) {
 	t.Parallel()
 	c := newNodes(t, 1, 0)
@@ -195,7 +195,7 @@ func TestStolenBillingChargesAndHoldsUp(t *testing.T) {
 	}
 }
 
-// holdAll holds every shard, as a fetcher does, and reads none.
+// holdAll holds every shard as a fetcher does, and reads none.
 func holdAll(t *testing.T, r *running, config Config) {
 	t.Helper()
 	ctx, cancel := context.WithCancel(context.Background())
@@ -211,8 +211,8 @@ func holdAll(t *testing.T, r *running, config Config) {
 	})
 }
 
-// The key in a fetcher's identity is good for gossip in another node's name, which is not heard
-// then and cannot join. It is good for nothing else: nobody is admitted by that name.
+// The gossip key in a fetcher's identity allows gossip in another node's name. That node is then
+// not heard and cannot join. The key allows nothing else: nobody is admitted under that name.
 func TestStolenGossipKeyHidesANode(t *testing.T) {
 	t.Parallel()
 	r := newReef(t)
@@ -258,7 +258,7 @@ func TestStolenGossipKeyHidesANode(t *testing.T) {
 	r.untilServers("a* b")
 }
 
-// An API server's certificate is good for what any customer and any operator may.
+// A stolen API server certificate can do what any customer and any operator may.
 func TestStolenAPIServerActsForAll(t *testing.T) {
 	t.Parallel()
 	c := newNodes(t, 1, 0)

@@ -14,15 +14,15 @@ import (
 	"shoal.dev/shoal/controlplane/internal/quorum"
 )
 
-// What gossip says of names, roles, addresses, leaving and lost logs is believed as far as the node
-// itself says it. It says so with the certificate that it takes.
+// Gossip about names, roles, addresses, leaving and lost logs is believed only if the node of that
+// name, by its certificate, confirms it.
 func TestGossipIsHeldAgainstCertificates(t *testing.T) {
 	t.Parallel()
 	r := newReef(t)
 	a := r.found("a")
 	r.add("b", controlPlane)
 	r.add("f", identity.Fetcher)
-	r.untilServers("a* b f") // two votes bear no more than one
+	r.untilServers("a* b f") // two votes tolerate no more failures than one
 	l := a.holder.Current()
 	n, err := a.node.Enter()
 	if err != nil {
@@ -91,7 +91,7 @@ func TestGossipIsHeldAgainstCertificates(t *testing.T) {
 			told := lie(slices.Clone(truth))
 			got, _, _ := leadership.Witness{}.Members(t.Context(), l, told, servers("a", "b"))
 			for at := range got {
-				got[at].Boot = honest[at].Boot // it matters to who has lost its log
+				got[at].Boot = honest[at].Boot // Boot matters to nodes without a log only
 			}
 			if diff := cmp.Diff(honest, got); diff != "" {
 				t.Error(diff)

@@ -11,8 +11,8 @@ import (
 	"shoal.dev/shoal/pkg/work"
 )
 
-// TestWorkOfAnotherNode: a node that does not lead has its turns through the leader and sees them
-// in its own copy of the state. It hears by what time things may go. Its role bounds what it does.
+// TestWorkOfAnotherNode: a follower takes its turns through the leader and sees them in its own
+// copy of the state. It learns the safe time. Its roles limit its work.
 func TestWorkOfAnotherNode(t *testing.T) {
 	t.Parallel()
 	c := newNodes(t, 1, 0)

@@ -20,8 +20,8 @@ import (
 
 var contactsRecipe = model.Recipe{Endpoint: model.WebsiteContacts}
 
-// startContacts runs a fetcher whose run reads contacts, with a website at a.test: a home page that
-// links to two further ones.
+// startContacts runs a fetcher for a run of website contacts. At a.test is a home page with links
+// to two more pages.
 func startContacts(t *testing.T, change func(*rig, *Config)) (*rig, *orders, func()) {
 	t.Helper()
 	return startOrdered(t, contactsRecipe, func(r *rig, config *Config) {
@@ -36,7 +36,7 @@ func startContacts(t *testing.T, change func(*rig, *Config)) (*rig, *orders, fun
 	})
 }
 
-// site makes a website whose second further page has the address.
+// site makes a website whose second subpage has the e-mail address.
 func (r *rig) site(host string) {
 	prose := strings.Repeat("<p>We have sold bread and cakes here since 1950.</p>", 10)
 	r.web.page("http://"+host+"/",
@@ -45,7 +45,7 @@ func (r *rig) site(host string) {
 	r.web.page("http://"+host+"/imprint", prose+"<p>Mail: info@"+host+"</p>")
 }
 
-// jobLike is a run like the rig's, a different one for each number.
+// jobLike makes a run like the rig's; each number gives another one.
 func (r *rig) jobLike(number int) ids.ID {
 	job := ids.ID{10: byte(number), 11: 9}
 	r.control.change(func() {
@@ -55,7 +55,7 @@ func (r *rig) jobLike(number int) ids.ID {
 	return job
 }
 
-// status is the status and the address of a contacts row.
+// status returns the status and the e-mail address of a contacts row.
 func status(t *testing.T, p *model.Page) string {
 	t.Helper()
 	if p.Outcome != model.Delivered || len(p.Rows) != 1 || !p.Last {
@@ -83,7 +83,7 @@ func TestUnitOfSeveralPages(t *testing.T) {
 			len(p.Tries) != 3 || p.Status != 200 {
 			t.Errorf("page is %+v", p)
 		}
-		// robots.txt, and each page a second later.
+		// robots.txt, then each page a second later
 		want := "[http://a.test/robots.txt http://a.test/ http://a.test/contact " +
 			"http://a.test/imprint]"
 		if got := fmt.Sprint(r.web.asked); got != want || time.Since(begun) != 3*time.Second {
@@ -102,8 +102,8 @@ func TestUncharged(t *testing.T) {
 		limited bool
 		prepare func(*rig)
 		want    string
-		fetches int // robots.txt aside
-		seconds int // at most
+		fetches int // without robots.txt
+		seconds int // the most
 	}{
 		"over the limit": {limited: true, want: "DAILY_LIMIT_REACHED"},
 		"a profile":      {url: "https://www.facebook.com/shop", want: "SOCIAL_PROFILE_ONLY"},
@@ -173,7 +173,7 @@ func TestUncharged(t *testing.T) {
 	}
 }
 
-// A retry takes one of the three fetches.
+// A retry counts as one of the three fetches.
 func TestRetriesCount(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		r, _, stop := startContacts(t, func(r *rig, _ *Config) {
@@ -196,7 +196,7 @@ func TestRetriesCount(t *testing.T) {
 	})
 }
 
-// What waiting units keep never keeps their own ends from coming.
+// Memory kept by waiting units never prevents them from finishing.
 func TestKeptPagesDoNotBlock(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		r, _, stop := startContacts(t, func(r *rig, config *Config) {
@@ -217,14 +217,14 @@ func TestKeptPagesDoNotBlock(t *testing.T) {
 	})
 }
 
-// What waiting units of some customers keep keeps no other customer's pages from being begun, and
-// all of them end.
+// Memory kept by the waiting units of some customers never stops another customer's pages, and all
+// units finish.
 func TestKeptPagesStopNobody(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		const units, customers = 120, 6
 		r, _, stop := startContacts(t, func(r *rig, config *Config) {
-			config.MaxBytes = 6400                        // ten units keep more
-			config.Pace = Pace{Rate: 0.2, Connections: 1} // for as long as they wait
+			config.MaxBytes = 6400                        // ten units keep more than this
+			config.Pace = Pace{Rate: 0.2, Connections: 1} // they wait for this
 			for n := range units {
 				r.site(fmt.Sprintf("s%d.test", n))
 			}
@@ -235,7 +235,7 @@ func TestKeptPagesStopNobody(t *testing.T) {
 			task.Customer, task.Job = fmt.Sprint("keeps-", n%customers), r.jobLike(n%customers)
 			r.send(task)
 		}
-		pass(6 * time.Second) // robots.txt and the page itself have been read
+		pass(6 * time.Second) // robots.txt and the home page are read
 		task := r.task(units, "http://a.test/")
 		task.Customer, task.Job = "other", r.jobLike(customers)
 		r.send(task)
@@ -247,13 +247,13 @@ func TestKeptPagesStopNobody(t *testing.T) {
 	})
 }
 
-// A unit that has begun is finished by who began it, also while its shard is being released.
+// The fetcher that began a unit finishes it, even while its shard is released.
 func TestReleaseFinishesAUnit(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		r, o, stop := startContacts(t, nil)
 		defer stop()
 		r.send(r.task(0, "http://a.test/"))
-		pass(1500 * time.Millisecond) // the home page has been read
+		pass(1500 * time.Millisecond) // the home page is read
 		o.to(client.Leases{Release: onlyShard})
 		if p := r.pages(1)[0]; status(t, p) != "EMAIL_FOUND info@a.test" || len(r.web.asked) != 4 {
 			t.Errorf("row is %s, asked %q", p.Rows, r.web.asked)
@@ -265,7 +265,7 @@ func TestReleaseFinishesAUnit(t *testing.T) {
 	})
 }
 
-// The end of a run, or of a lease, in the middle of a unit leaves nothing behind.
+// If a run or a lease ends in the middle of a unit, nothing is left behind.
 func TestUnitIsCutOff(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		r, _, stop := startContacts(t, nil)

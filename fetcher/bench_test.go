@@ -11,7 +11,7 @@ import (
 	"shoal.dev/shoal/pkg/stream"
 )
 
-// constantWeb is a web that costs nothing.
+// constantWeb is a web without cost.
 type constantWeb struct{ response web.Page }
 
 func (w *constantWeb) Tiers() model.TierSet {
@@ -27,7 +27,7 @@ func (w *constantWeb) Fetch(_ context.Context, _ web.Request) (*web.Page, error)
 		nil
 }
 
-// pageLoop is a fetcher on a web that costs nothing, between two ends of a log.
+// pageLoop is a fetcher on a web without cost, between the two ends of a log.
 type pageLoop struct {
 	memory *stream.Memory
 	pages  stream.Reader
@@ -64,7 +64,7 @@ func newPageLoop(t testing.TB) *pageLoop {
 	return &pageLoop{memory: memory, pages: pages}
 }
 
-// run has n pages read.
+// run fetches n pages.
 func (l *pageLoop) run(t testing.TB, n int) {
 	ctx := t.Context()
 	go func(from int) {
@@ -87,8 +87,8 @@ func (l *pageLoop) run(t testing.TB, n int) {
 	}
 }
 
-// BenchmarkPage is what a page costs beside its exchange: task to page record, with an extraction
-// of next to nothing.
+// BenchmarkPage measures what a page costs besides its exchange: from task to page record, with a
+// minimal extraction.
 func BenchmarkPage(b *testing.B) {
 	l := newPageLoop(b)
 	b.ReportAllocs()

@@ -9,13 +9,13 @@ import (
 	"shoal.dev/shoal/pkg/model"
 )
 
-// buildPage is a host root that names its build.
+// buildPage returns a site's root page, which names its build.
 func buildPage(build, deployment string) string {
 	return `<script id="__NEXT_DATA__" type="application/json">{"buildId":"` + build +
 		`"}</script>` + deployment
 }
 
-// A build id that a site no longer has is found anew without configuration.
+// A build id that is no longer valid is discovered again without configuration.
 func TestBuildIDs(t *testing.T) {
 	const root, at1, at2 = "http://a.test/", "http://a.test/_next/data/one/p.json?dpl=d1&x=1",
 		"http://a.test/_next/data/two/p.json?dpl=d1&x=1"
@@ -96,7 +96,7 @@ func TestBuildIDs(t *testing.T) {
 	}
 }
 
-// A page behind the last one of a counted chain may be one of an old build. If it is not, it ends
+// A missing page after the last one of a counted chain may belong to an old build. If not, it ends
 // the chain.
 func TestBehindTheLastPageOfABuild(t *testing.T) {
 	bubble(t, func(t *testing.T) {
@@ -115,7 +115,7 @@ func TestBehindTheLastPageOfABuild(t *testing.T) {
 	})
 }
 
-// A build id once found is used from then on, for the header as well.
+// A discovered build id is used from then on, also in the header.
 func TestBuildIDIsKept(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		const at1, at2 = "http://a.test/_next/data/one/p.json",

@@ -8,22 +8,22 @@ import (
 	"shoal.dev/shoal/fetcher/internal/unit"
 )
 
-// View is what a fetcher reads of one state of the control plane.
+// View is the part of the control plane's state that a fetcher reads.
 type View interface {
 	unit.View
 	hold.State
 }
 
-// Control is what a fetcher asks of the control plane.
+// Control is the part of the control plane that a fetcher calls.
 type Control interface {
-	// View is this node's copy of the state.
+	// View returns this node's copy of the state.
 	View() View
-	// Fresh holds everything that was applied anywhere before the call.
+	// Fresh returns a view that holds everything applied anywhere before the call.
 	Fresh(ctx context.Context) (View, error)
 	Heartbeat(ctx context.Context, beat client.Heartbeat) (client.Leases, error)
 }
 
-// FromClient narrows a client to what a fetcher asks.
+// FromClient narrows a client to what a fetcher calls.
 func FromClient(c client.Client) Control { return control{c} }
 
 type control struct{ client.Client }

@@ -13,7 +13,7 @@ import (
 	"shoal.dev/shoal/pkg/model"
 )
 
-// asked notes the requests of curl scrapers, and answers each with a page of one row.
+// note records the requests of curl scrapers, and answers each with a page of one row.
 func (w *fakeWeb) note(got *[]string) func(context.Context, web.Request) (*web.Page, error) {
 	return func(_ context.Context, req web.Request) (*web.Page, error) {
 		text := "GET"
@@ -52,8 +52,8 @@ func TestCurlScraper(t *testing.T) {
 	})
 }
 
-// A failed try is repeated as written, and so is each page of a chain; cookies stay where they are
-// meant for.
+// A failed try is repeated unchanged, and so is each page of a chain. Cookies stay on their own
+// host.
 func TestCurlIsRepeated(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		p := model.Pagination{Type: model.NextLink, Selector: "a[rel=next]"}
@@ -81,7 +81,7 @@ func TestCurlIsRepeated(t *testing.T) {
 	})
 }
 
-// A redirect goes on with what it makes of the request, also when it has to wait for its host's
+// After a redirect the request continues in the changed form, even if it has to wait for its host's
 // turn.
 func TestCurlRedirects(t *testing.T) {
 	for _, rate := range []float64{0, 1} {
@@ -109,7 +109,7 @@ func TestCurlRedirects(t *testing.T) {
 	}
 }
 
-// Rules are applied before rows are told apart: what they make the same is the same.
+// Rules are applied before rows are compared: rows that become equal count as equal.
 func TestRules(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		recipe := paged(model.Pagination{Type: model.URLPageParam, Param: "p", Max: intp(3)})

@@ -16,12 +16,12 @@ import (
 )
 
 const (
-	// as it is listed; the braces are what canonical addresses make of them
+	// as listed; braces are escaped as in canonical addresses
 	api  = "http://a.test/api?t=%7B%7BT%7D%7D"
 	shop = "http://b.test/shop"
 )
 
-// withTokens is a scraper whose request needs a token of shop.
+// withTokens returns a scraper whose request needs a token of shop.
 func withTokens(rules ...model.TokenRule) model.Recipe {
 	if len(rules) == 0 {
 		rules = []model.TokenRule{{Name: "T", Source: "META", Expression: "token"}}
@@ -31,11 +31,11 @@ func withTokens(rules ...model.TokenRule) model.Recipe {
 	return recipe
 }
 
-// shopPage is a page with a token.
+// shopPage returns a page with a token.
 func shopPage(token string) string { return "<meta name=token content='" + token + "'>" }
 
-// count is how often an address was asked for. It also checks that nothing with a placeholder ever
-// was.
+// count returns how often an address was requested. It also checks that no request had a
+// placeholder.
 func (r *rig) count(url string) int {
 	r.t.Helper()
 	r.web.mu.Lock()
@@ -52,7 +52,7 @@ func (r *rig) count(url string) int {
 	return n
 }
 
-// serve answers with the pages in turn, the last one for ever; a page that is a number is a status.
+// serve answers with the pages in turn, the last one for ever. A page that is a number is a status.
 func (w *fakeWeb) serve(url string, pages ...string) {
 	next := 0
 	w.at(url, func(context.Context, web.Request) (*web.Page, error) {
@@ -127,7 +127,7 @@ func TestDiscoveriesCoalesce(t *testing.T) {
 	}
 }
 
-// At most three discoveries are under way at once, over all scrapers and customers.
+// At most three discoveries run at once, over all scrapers and customers.
 func TestDiscoveriesAreFew(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		r, stop := start(t, 1, withTokens(), nil)
@@ -148,7 +148,7 @@ func TestDiscoveriesAreFew(t *testing.T) {
 		for seq := range 10 {
 			task := r.task(seq, api)
 			task.Scraper = ids.ID{11: byte(10 + seq)}
-			// The last free place is for customers without one.
+			// The last free place is for customers with none.
 			task.Customer = []string{"c", "d", "e"}[seq%3]
 			r.send(task)
 		}
@@ -163,8 +163,8 @@ func TestDiscoveriesAreFew(t *testing.T) {
 	})
 }
 
-// Customers take turns at discoveries: those of one, which take long, leave a place for another's,
-// and the next one is a third's.
+// Customers take turns at discoveries: one customer's slow ones leave a place for another's, and
+// the next place goes to a third.
 func TestDiscoveriesTakeTurns(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		r, stop := start(t, 1, withTokens(), func(_ *rig, config *Config) { config.Workers = 20 })
@@ -196,14 +196,14 @@ func TestDiscoveriesTakeTurns(t *testing.T) {
 	})
 }
 
-// An answer that says that the page is gone renews the tokens and is tried once more, unless they
-// are the same.
+// A response that says that the page is gone renews the tokens. The page is retried once, unless
+// the tokens stayed the same.
 func TestTokensAreRenewed(t *testing.T) {
 	const with1, with2 = "http://a.test/api?t=1", "http://a.test/api?t=2"
 	for name, c := range map[string]struct {
 		shop, api1, api2 []string
 		want             string
-		asked            [3]int // shop, with the first token, with the second
+		asked            [3]int // requests: of shop, with the first token, with the second
 		tries            int
 	}{
 		"404": {[]string{shopPage("1"), shopPage("2")}, []string{"404"},
@@ -249,7 +249,7 @@ func TestTokensAreRenewed(t *testing.T) {
 	}
 }
 
-// Tokens that others have renewed meanwhile are not discovered again.
+// Tokens that another page has already renewed are not discovered again.
 func TestRenewedOnce(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		r, stop := start(t, 1, withTokens(),
@@ -290,7 +290,7 @@ func TestTokensExpire(t *testing.T) {
 	})
 }
 
-// Whatever goes wrong with a discovery, the page fails with the typed error and is not asked for.
+// Whenever a discovery fails, the page fails with the typed error and is not requested.
 func TestDiscoveryFails(t *testing.T) {
 	for name, c := range map[string]struct {
 		rule    model.TokenRule
@@ -360,8 +360,8 @@ func TestDiscoveryFails(t *testing.T) {
 	}
 }
 
-// A discovery is as polite as a page: robots.txt first, at its host's pace, wherever redirects
-// lead.
+// A discovery is as polite as a page: it reads robots.txt first and keeps its host's pace, also
+// after redirects.
 func TestDiscoveryIsPolite(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		recipe := withTokens()
@@ -382,7 +382,7 @@ func TestDiscoveryIsPolite(t *testing.T) {
 	})
 }
 
-// A command with a placeholder that nothing fills is not run at all.
+// A command with a placeholder that no rule fills is never run.
 func TestPlaceholderWithoutRule(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		recipe := withTokens()
@@ -397,8 +397,7 @@ func TestPlaceholderWithoutRule(t *testing.T) {
 	})
 }
 
-// What is gone behind a redirect that had to wait is renewed with the values that led there in
-// mind.
+// If the target of a delayed redirect is gone, the renewal compares with the values that led there.
 func TestGoneBehindARedirect(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		r, stop := start(t, 1, withTokens(),
@@ -419,7 +418,7 @@ func TestGoneBehindARedirect(t *testing.T) {
 	})
 }
 
-// A host that wants to be left alone is, also where its answer was a discovery's.
+// A throttling host gets its back-off, even if it answered a discovery.
 func TestThrottledDiscovery(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		r, stop := start(t, 1, unrobotic(withTokens()), nil)

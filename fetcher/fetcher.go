@@ -1,7 +1,6 @@
 // Package fetcher owns the step from tasks to fetched pages. It decides which shards this process
-// holds, when each request starts, and what becomes of its answer. Pages and markers go on from
-// here. It stores nothing and charges nothing; a page that never arrives is found by the markers
-// (DESIGN.md).
+// holds, when each request starts, and what follows from its answer. It passes pages and markers
+// on. It stores nothing and charges nothing. Markers reveal pages that never arrive (DESIGN.md).
 package fetcher
 
 import (
@@ -36,55 +35,53 @@ const (
 	DefaultStopWithin = 30 * time.Second
 )
 
-// Pace is what a host may be asked: request starts per second and requests under way; 0 sets no
-// bound.
+// Pace bounds a host's request starts per second and concurrent requests; 0 sets no bound.
 type Pace = frontier.Pace
 
-// Config is what a Fetcher works with. Zero values take the defaults; Clock, Logger and Point may
-// be left out.
+// Config configures a Fetcher. Zero values mean the defaults; Clock, Logger and Point are optional.
 type Config struct {
-	Node    string // as it is registered
+	Node    string // as registered
 	Boot    ids.ID // this start of the process
 	Log     stream.Log
 	Control Control
 	Web     Web
 	IDs     ids.Source // safe for concurrent use
-	// ShardOf is the shard of an authority: the same for everyone in the cluster.
+	// ShardOf returns the shard of an authority. It must be the same in the whole cluster.
 	ShardOf func(host string) int
 
 	Pace    Pace // of a host, unless a scraper asks for another
 	MaxPace Pace // the most that a scraper may ask for
 
-	Model     Model // answers the prompts of extractions; nil: nobody does
-	Questions int   // to the model at once, DefaultQuestions when 0; each takes one of Workers
+	Model     Model // answers the prompts of extractions; nil: no model
+	Questions int   // concurrent questions to it, DefaultQuestions when 0; each takes a worker
 
 	Disk *telemetry.Disk // of the node; nil: it is never short
 
-	// Bodies is where bodies are kept that are to be kept; nil: they are not.
+	// Bodies is where page bodies are kept; nil: none are kept.
 	Bodies Bodies
-	// BodyQuota is how many bytes of them a customer may have, DefaultBodyQuota when 0. The oldest
-	// make room.
+	// BodyQuota is how many bytes of bodies a customer may have, DefaultBodyQuota when 0. The
+	// oldest are removed to make room.
 	BodyQuota int64
 
 	Rates ecb.Rates // for currency rules; the bundled table when nil
 
-	Workers     int // requests under way, at most
-	Extractions int // extractions at once; GOMAXPROCS when 0
-	// nothing is started while as many bytes of bodies and unpublished pages are held
+	Workers     int // the most concurrent requests
+	Extractions int // concurrent extractions; GOMAXPROCS when 0
+	// nothing starts while this many bytes of bodies and unpublished pages are held
 	MaxBytes int64
 	Timeout  time.Duration // of one try at a page, redirects included
-	// for letting go of the shards at the end; what is left then is dropped
+	// time to release the shards at the end; what is left is dropped
 	StopWithin time.Duration
 
 	Clock   clock.Clock
 	Logger  *slog.Logger
 	Metrics *telemetry.Metrics // may be nil
 	Tracer  *telemetry.Tracer  // nil: no traces
-	// Point is called with the name of each step's end, for tests that end the process there.
+	// Point is called at kill points, for crash tests.
 	Point func(name string)
-	// Reading is called as a page is read, for tests that panic there; it may be left out.
+	// Reading is called when a page is read, for tests that panic there; optional.
 	Reading func(p extract.Page)
-	// Reader runs what reads pages; nil: one that keeps none whose reading panics.
+	// Reader guards the reading of pages; nil: one that keeps no pages that caused a panic.
 	Reader *Reader
 }
 
@@ -130,17 +127,17 @@ func (c *Config) setDefaults() {
 	}
 }
 
-// Reader runs whatever reads what sites send: a panic in it is the page's end, never the process's.
+// Reader guards the reading of what sites send: a panic ends the page, never the process.
 type Reader = reading.Guard
 
-// ReaderConfig is what a Reader works with. The newest 32 pages whose reading panicked are kept in
-// its Dir, 64 MiB at most.
+// ReaderConfig configures a Reader. Its Dir keeps the newest 32 pages whose reading panicked, 64
+// MiB at most.
 type ReaderConfig = reading.Config
 
 // NewReader makes the reader of a process.
 func NewReader(config ReaderConfig) *Reader { return reading.New("fetcher", config) }
 
-// Fetcher is one fetching process: workers, between what it holds and the units that they work on.
+// Fetcher is one fetching process. Its workers take tasks from hold and work on them with units.
 type Fetcher struct {
 	config  Config
 	hold    *hold.Hold
@@ -149,7 +146,7 @@ type Fetcher struct {
 	workers sync.WaitGroup
 }
 
-// New makes a fetcher that Run starts.
+// New makes a fetcher; Run starts it.
 func New(config Config) *Fetcher {
 	config.setDefaults()
 	f := &Fetcher{config: config}
@@ -188,16 +185,16 @@ func unitConfig(config Config, keeper *keeping.Keeper) unit.Config {
 	}
 }
 
-// plan begins the work on a task that came.
+// plan begins the work on a new task.
 func (f *Fetcher) plan(task *model.Task) hold.Plan {
 	chain, host, pace := f.units.BeginChain(task)
 	return hold.Plan{Unit: chain, Refused: host == "", Host: host, Pace: pace}
 }
 
-// Run works until ctx ends, which is no error. Then it begins no page any more, and finishes and
-// publishes those that have begun. It lets go of its shards and tells the leader, all within
-// StopWithin. It returns when all that it started has ended. What it did not begin is found by the
-// markers of the next holder of the shards.
+// Run works until ctx ends, which is not an error. It then begins no more pages, and finishes and
+// publishes those that have begun. It releases its shards and tells the leader, all within
+// StopWithin. It returns when everything that it started has ended. Markers of the next owners
+// reveal the pages that it did not begin.
 func (f *Fetcher) Run(ctx context.Context) error {
 	work, cancel := context.WithCancel(context.WithoutCancel(ctx))
 	defer cancel()
@@ -211,12 +208,12 @@ func (f *Fetcher) Run(ctx context.Context) error {
 	return nil
 }
 
-// startRequests hands what is ready to the workers. They are started as they are needed and kept: a
-// goroutine of its own for each request would grow its stack anew each time.
+// startRequests hands ready tasks to workers. Workers are started on demand and reused: a new
+// goroutine per request would have to grow its stack each time.
 func (f *Fetcher) startRequests(ctx context.Context) {
 	turns := make(chan *hold.Task)
 	defer close(turns)
-	ready := make(chan struct{}, f.config.Workers) // one for each worker that waits for its turn
+	ready := make(chan struct{}, f.config.Workers) // one for each idle worker
 	for started := 0; ; {
 		if len(ready) == 0 && started < f.config.Workers {
 			started++
@@ -235,7 +232,7 @@ func (f *Fetcher) startRequests(ctx context.Context) {
 	}
 }
 
-// serve is a worker.
+// serve runs one worker.
 func (f *Fetcher) serve(ready chan<- struct{}, turns <-chan *hold.Task) {
 	var turn unit.Turn
 	for {
@@ -248,8 +245,8 @@ func (f *Fetcher) serve(ready chan<- struct{}, turns <-chan *hold.Task) {
 	}
 }
 
-// work takes one turn of a task: a request, and what follows from it. It ends when the shard is
-// dropped, at the lease's end at the latest.
+// work takes one turn of a task: a request and what follows from it. The turn ends when the shard
+// is dropped, or at the latest with the lease.
 func (f *Fetcher) work(turn *unit.Turn, task *hold.Task) {
 	chain := task.Unit.(*unit.Chain)
 	ctx, end := task.BeginTurn(chain.IsTrial())
@@ -260,7 +257,7 @@ func (f *Fetcher) work(turn *unit.Turn, task *hold.Task) {
 	}
 	outcome := hold.Outcome{Answer: next.Answer}
 	if next.Page != nil {
-		if kept := chain.Keep(next.Page); kept != nil { // and no interface that holds a nil pointer
+		if kept := chain.Keep(next.Page); kept != nil { // no nil pointer in an interface
 			outcome.Kept = kept
 		}
 		outcome.Record, outcome.Final = chain.Encode(next.Page), next.IsLast()
@@ -274,14 +271,14 @@ func (f *Fetcher) work(turn *unit.Turn, task *hold.Task) {
 	task.EndTurn(outcome)
 }
 
-// Counts say what was done since the start, and what is held now.
+// Counts says what was done since the start, and what is held now.
 type Counts struct {
 	unit.Tally
 	hold.Counts
 	Kept keeping.Counts
 }
 
-// Counts is safe to call at any time.
+// Counts returns the present counts. It is safe to call at any time.
 func (f *Fetcher) Counts() Counts {
 	counts := Counts{Tally: f.units.Tally(), Counts: f.hold.Counts()}
 	if f.keeper != nil {

@@ -14,10 +14,10 @@ import (
 	"shoal.dev/shoal/testkit/forbidden"
 )
 
-// What a browser does of its own accord or beside its pages needs sites that it trusts.
+// What a browser does on its own, or besides its pages, needs sites that it trusts.
 
-// worldly is a browser that takes the public site for secure, and the trap's certificate for a good
-// one.
+// worldly wraps a browser so that it treats the public site as secure and accepts the trap's
+// certificate.
 func worldly(t *testing.T, path string, trap *forbidden.Trap) string {
 	t.Helper()
 	script := filepath.Join(t.TempDir(), "chromium")
@@ -30,8 +30,7 @@ func worldly(t *testing.T, path string, trap *forbidden.Trap) string {
 	return script
 }
 
-// serveWorldly is what the public site has for browsers: pages with a worker, and pages that name
-// other places for themselves.
+// serveWorldly serves pages with a worker, and pages that name alternative services.
 func (g *guarded) serveWorldly(w http.ResponseWriter, r *http.Request) bool {
 	var first, last int
 	part := func(format string) bool {
@@ -41,8 +40,8 @@ func (g *guarded) serveWorldly(w http.ResponseWriter, r *http.Request) bool {
 	switch {
 	case part("/work/%d/%d"):
 		w.Header().Set("Content-Type", "text/html; charset=utf-8")
-		// The script at the end comes when the worker has asked for all: the page has to live as
-		// long.
+		// The script at the end loads once the worker has asked for everything: the page must live
+		// that long.
 		_,
 			_ = fmt.Fprintf(w,
 			`<script>navigator.serviceWorker.register("/worker/%d/%d")</script><script src="/worked"></script>`, first, last)
@@ -62,7 +61,7 @@ func (g *guarded) serveWorldly(w http.ResponseWriter, r *http.Request) bool {
 		}
 	case part("/elsewhere/%d/%d"):
 		w.Header().Set("Content-Type", "text/html; charset=utf-8")
-		w.Header().Set("Connection", "close") // the next request takes another connection
+		w.Header().Set("Connection", "close") // forces a new connection for the next request
 		for _, target := range g.pages[first:last] {
 			for _, protocol := range []string{"h3", "h3-29", "h2", "quic", "http%2F1.1"} {
 				w.Header().Add("Alt-Svc",
@@ -79,7 +78,7 @@ func (g *guarded) serveWorldly(w http.ResponseWriter, r *http.Request) bool {
 	return true
 }
 
-// working is a service worker that asks for targets by everything that it has, and then says so.
+// working serves a service worker that requests targets in every way it can, and then reports.
 func working(w http.ResponseWriter, targets []forbidden.Target) {
 	var urls []string
 	for _, target := range targets {

@@ -29,7 +29,7 @@ import (
 	"shoal.dev/shoal/testkit/netns"
 )
 
-// guarded is a fetcher's way out in a network where every address is the test's.
+// guarded is a fetcher's egress in a network where every address belongs to the test.
 type guarded struct {
 	t       *testing.T
 	trap    *forbidden.Trap
@@ -38,14 +38,14 @@ type guarded struct {
 	client  *egress.Client
 	web     *HTTPWeb
 	targets []forbidden.Target
-	pages   []forbidden.Target // what the pages of asking ask for
-	worked  chan struct{}      // a page's worker has asked for all
+	pages   []forbidden.Target // what the pages of asking request
+	worked  chan struct{}      // a page's worker has finished
 }
 
-// whole says whether every target is asked for (make guards), or some.
+// whole says whether all targets are tested (make guards), or only some.
 func whole() bool { return os.Getenv("SHOAL_GUARD_SUITE") != "" }
 
-// step is how many targets there are for one that is asked for.
+// step returns one in how many targets is tested.
 func step() int {
 	switch {
 	case whole():
@@ -78,8 +78,8 @@ func newGuarded(t *testing.T, config egress.Config, with WebConfig) *guarded {
 		t.Fatal(err)
 	}
 	with.Timeout, with.Clock, with.Proxies = 10*time.Second, g.now, []*egress.Proxy{proxy}
-	if with.Chromium != "" { // which takes its time on a busy machine
-		// where pages' proxies listen, from the browser's start on
+	if with.Chromium != "" { // a browser is slow on a busy machine
+		// where pages' proxies listen
 		g.trap.Expect(netip.MustParseAddrPort("127.0.0.1:0"))
 		with.Timeout, with.Chromium = 30*time.Second, worldly(t, with.Chromium, g.trap)
 	}
@@ -94,7 +94,7 @@ func newGuarded(t *testing.T, config egress.Config, with WebConfig) *guarded {
 	return g
 }
 
-// tunnel is a proxy that reaches whatever it is asked for.
+// tunnel is a proxy that connects to any target.
 func tunnel(w http.ResponseWriter, r *http.Request) {
 	to, err := net.DialTimeout("tcp", r.Host, 10*time.Second)
 	if err != nil {
@@ -114,7 +114,7 @@ func tunnel(w http.ResponseWriter, r *http.Request) {
 	ways.Wait()
 }
 
-// every is each n-th target, or all where n is below 1.
+// every returns each n-th target, or all if n is below 1.
 func every(n int, targets []forbidden.Target) []forbidden.Target {
 	var some []forbidden.Target
 	for i := 0; i < len(targets); i += max(n, 1) {
@@ -123,7 +123,7 @@ func every(n int, targets []forbidden.Target) []forbidden.Target {
 	return some
 }
 
-// serve is the public site: it leads to targets by redirects of all kinds, and so do the robots.txt
+// serve is the public site. It leads to targets by all kinds of redirects, and so do the robots.txt
 // files of its hosts.
 func (g *guarded) serve(w http.ResponseWriter, r *http.Request) {
 	var target, status int
@@ -155,7 +155,7 @@ func (g *guarded) fetch(ctx context.Context, url string, tier model.Tier) {
 	}
 }
 
-// entries are the ways in which an address comes to be asked for.
+// entries are the ways in which an address gets requested.
 func (g *guarded) entries() map[string]func(ctx context.Context, i int, url string) {
 	redirects := []int{301, 302, 303, 307, 308}
 	return map[string]func(ctx context.Context, i int, url string){
@@ -186,7 +186,7 @@ func (g *guarded) entries() map[string]func(ctx context.Context, i int, url stri
 		},
 		"redirect of robots": func(ctx context.Context, i int, _ string) {
 			if whole() && i%4 > 0 {
-				// each takes a host, and so a connection, of its own: there are not so many ports
+				// each needs its own host and connection, and ports are limited
 				return
 			}
 			_, _ = g.web.CheckRules(ctx, "", fmt.Sprintf("http://robots-%d.example/", i))
@@ -200,9 +200,9 @@ func (g *guarded) entries() map[string]func(ctx context.Context, i int, url stri
 	}
 }
 
-// askAll asks for every target by one entry.
+// askAll requests every target through one entry.
 func (g *guarded) askAll(ask func(ctx context.Context, i int, url string)) {
-	g.now.Advance(10 * time.Minute) // what names mean is asked anew
+	g.now.Advance(10 * time.Minute) // expires the names' look-ups
 	var next atomic.Int64
 	var running sync.WaitGroup
 	for range 8 {
@@ -219,8 +219,8 @@ func (g *guarded) askAll(ask func(ctx context.Context, i int, url string)) {
 	running.Wait()
 }
 
-// TestGuard asks for every spelling of every forbidden address by every entry. What is forbidden
-// sees no connection.
+// TestGuard requests every spelling of every forbidden address through every entry. Forbidden
+// addresses see no connection.
 func TestGuard(t *testing.T) {
 	if !netns.Alone(t) {
 		return
@@ -244,7 +244,7 @@ func TestGuard(t *testing.T) {
 			}
 		})
 	}
-	// The test asks at all: what is public is reached, by name and by number.
+	// Requests do work: public addresses are reached, by name and by number.
 	for _, url := range []string{"http://public.example/", "http://93.184.216.34/",
 		"http://[2606:2800:220:1:248:1893:25c8:1946]:8080/"} {
 		response, err := g.web.Fetch(t.Context(), web.Request{URL: url})
@@ -264,8 +264,8 @@ func TestGuard(t *testing.T) {
 		g.trap.Served())
 }
 
-// TestTrap is the proof that TestGuard can fail: without the guard, the forbidden addresses are
-// reached and seen.
+// TestTrap proves that TestGuard can fail: without the guard, forbidden addresses are reached, and
+// this is seen.
 func TestTrap(t *testing.T) {
 	if !netns.Alone(t) {
 		return
@@ -283,12 +283,12 @@ func TestTrap(t *testing.T) {
 		t.Errorf("without a guard, %d, %d and %d connections were seen", byGuard, byRedirect,
 			byProxy)
 	}
-	// Metadata addresses stay forbidden whatever is allowed; that the trap holds them is seen
-	// without our client.
+	// Metadata addresses stay forbidden whatever is allowed. Dial without our client to see that
+	// the trap holds them.
 	for _, addr := range forbidden.Addresses() {
 		if addr.Unmap().IsMulticast() ||
 			addr.Unmap() == netip.AddrFrom4([4]byte{255, 255, 255, 255}) {
-			continue // takes no TCP
+			continue // has no TCP
 		}
 		if addr.IsLinkLocalUnicast() && addr.Is6() {
 			addr = addr.WithZone("lo")
@@ -312,8 +312,8 @@ func TestTrap(t *testing.T) {
 	}
 }
 
-// TestGuardOfTheBrowser lets a page ask for targets by everything that a page has, and the browser
-// itself do what it does unasked. Nothing but its own proxies is reached.
+// TestGuardOfTheBrowser lets a page request targets in every way it can, and lets the browser do
+// whatever it does on its own. Only its own proxies are reached.
 func TestGuardOfTheBrowser(t *testing.T) {
 	path := browser.Path(t)
 	if !netns.Alone(t) {
@@ -362,8 +362,8 @@ func TestGuardOfTheBrowser(t *testing.T) {
 		"named as the page's other place", len(some))
 }
 
-// TestTrapOfTheBrowser is the proof that TestGuardOfTheBrowser can fail: without the guard, what a
-// page asks for is reached.
+// TestTrapOfTheBrowser proves that TestGuardOfTheBrowser can fail: without the guard, the page
+// reaches its targets.
 func TestTrapOfTheBrowser(t *testing.T) {
 	path := browser.Path(t)
 	if !netns.Alone(t) {
@@ -392,7 +392,7 @@ func TestTrapOfTheBrowser(t *testing.T) {
 			t.Errorf("%s: without a guard, only %v were seen", url, reached)
 		}
 	}
-	// The other place of a page is asked for by QUIC, which is off in ours.
+	// The page's alternative service uses QUIC, which is off in our browser.
 	lone := exec.CommandContext(t.Context(), worldly(t, path, g.trap), "--headless", "--no-sandbox",
 		"--user-data-dir="+t.TempDir(),
 		"--dump-dom", "--host-resolver-rules=MAP public.example "+forbidden.Public[0].String(),
@@ -408,7 +408,7 @@ func TestTrapOfTheBrowser(t *testing.T) {
 	}
 }
 
-// asking is a page that asks for targets by everything that a page has.
+// asking serves a page that requests targets in every way it can.
 func asking(w http.ResponseWriter, targets []forbidden.Target) {
 	w.Header().Set("Content-Type", "text/html; charset=utf-8")
 	_, _ = io.WriteString(w, "<!DOCTYPE html><head>")

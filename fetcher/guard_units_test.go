@@ -28,22 +28,22 @@ import (
 	"shoal.dev/shoal/testkit/netns"
 )
 
-// unitEntry is a way in which a run comes to ask for a target: the recipe and the address of its
+// unitEntry is a way in which a run gets to request a target: a recipe, and the address of its
 // unit.
 type unitEntry struct {
 	name  string
 	unit  func(i int, target string) (model.Recipe, string)
 	tiers model.TierSet
-	// leads says that the way begins at the public site: it must be seen there.
+	// leads: the way begins at the public site, which must see a request.
 	leads bool
 }
 
-// leading is where the public site leads to a target by a redirect, of all kinds in turn.
+// leading returns an address of the public site that redirects to a target, by all kinds in turn.
 func leading(i int) string {
 	return fmt.Sprintf("http://public.example/to/%d/%d", i, []int{301, 302, 303, 307, 308}[i%5])
 }
 
-// quoted is an argument of a shell command.
+// quoted quotes an argument for a shell command.
 func quoted(text string) string { return "'" + strings.ReplaceAll(text, "'", `'\''`) + "'" }
 
 // unitEntries are all ways: sources, paginations, discoveries, further pages, endpoints, by each
@@ -158,7 +158,7 @@ func unitEntries() []unitEntry {
 	}
 }
 
-// serveUnits is what the public site leads to targets with, beside redirects of whole addresses.
+// serveUnits serves the pages of the public site that lead to targets, besides plain redirects.
 func (g *guarded) serveUnits(w http.ResponseWriter, r *http.Request) bool {
 	var target int
 	host := func(format string) bool { n, _ := fmt.Sscanf(r.Host, format, &target); return n == 1 }
@@ -209,12 +209,12 @@ func (g *guarded) serveUnits(w http.ResponseWriter, r *http.Request) bool {
 	return true
 }
 
-// runUnits lets a fetcher work on targets, named by their places, by one entry, and waits until all
-// are done with.
+// runUnits lets a fetcher work on targets, given by index, through one entry, and waits until all
+// are done.
 func (g *guarded) runUnits(entry unitEntry, targets []int, model Model) {
 	t := g.t
 	t.Helper()
-	g.now.Advance(10 * time.Minute) // what names mean is asked anew
+	g.now.Advance(10 * time.Minute) // expires the names' look-ups
 	memory, err := stream.NewMemory(stream.Config{Partitions: 1})
 	if err != nil {
 		t.Fatal(err)
@@ -273,9 +273,9 @@ func unitTask(revision uint32, at string, tiers model.TierSet) model.Task {
 		Budget: 2, Attempt: 1, Number: uint64(revision)}
 }
 
-// TestGuardOfUnits lets runs come to every spelling of every forbidden address by all that a
-// customer can set: sources, paginations, discoveries, endpoints. Each of them meets a quarter of
-// the spellings, more than 5,000. What is forbidden sees no connection.
+// TestGuardOfUnits lets runs reach for every spelling of every forbidden address by everything that
+// customers can set: sources, paginations, discoveries, endpoints. Each entry gets a quarter of the
+// spellings, more than 5,000. Forbidden addresses see no connection.
 func TestGuardOfUnits(t *testing.T) {
 	if !netns.Alone(t) {
 		return
@@ -307,7 +307,7 @@ func TestGuardOfUnits(t *testing.T) {
 	g.close(t)
 }
 
-// close ends the trap, which then knows of all packets.
+// close ends the trap, which has then seen all packets.
 func (g *guarded) close(t *testing.T) {
 	t.Helper()
 	if err := g.trap.Close(); err != nil {
@@ -318,7 +318,7 @@ func (g *guarded) close(t *testing.T) {
 	}
 }
 
-// TestGuardOfRates asks for exchange rates wherever an operator, or a redirect, may lead.
+// TestGuardOfRates requests rates from every place that an operator or a redirect may name.
 func TestGuardOfRates(t *testing.T) {
 	if !netns.Alone(t) {
 		return
@@ -343,8 +343,7 @@ func TestGuardOfRates(t *testing.T) {
 	g.close(t)
 }
 
-// modelEndpoint answers as a language model at a private address, and counts what else is asked of
-// it.
+// modelEndpoint is a language model at a private address. It counts all other requests.
 type modelEndpoint struct {
 	*httptest.Server
 	mu        sync.Mutex
@@ -380,8 +379,8 @@ func (e *modelEndpoint) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 			"message": map[string]any{"content": `{"name":"Radio","price":59}`}}}})
 }
 
-// TestGuardOfTheModel: the private range of the model's endpoint is the model's alone; no page,
-// redirect or command comes there, and the endpoint leads nowhere else.
+// TestGuardOfTheModel: only the model reaches its endpoint's private range. No page, redirect or
+// command gets there, and the endpoint leads nowhere else.
 func TestGuardOfTheModel(t *testing.T) {
 	if !netns.Alone(t) {
 		return
@@ -420,7 +419,7 @@ func TestGuardOfTheModel(t *testing.T) {
 		t.Errorf("%d requests reached the model's endpoint, %v", endpoint.questions,
 			endpoint.others)
 	}
-	// A page that needs the model does reach it, by its name or its number.
+	// A page that needs the model reaches it, by name and by number.
 	needy := unitEntry{name: "prompt", tiers: model.TiersOf(model.Plain),
 		unit: func(int, string) (model.Recipe, string) {
 			return unrobotic(modelRecipe), "http://public.example/"
@@ -431,7 +430,7 @@ func TestGuardOfTheModel(t *testing.T) {
 			t.Errorf("%s: %d questions, and %v", base, endpoint.questions, endpoint.others)
 		}
 	}
-	// An endpoint that stands elsewhere is not asked, and one that leads elsewhere is not followed.
+	// An endpoint elsewhere is not requested, and an endpoint's redirects are not followed.
 	g.askAll(func(ctx context.Context, i int, url string) {
 		if i%10 > 0 || i >= first {
 			return

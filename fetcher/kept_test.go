@@ -25,8 +25,8 @@ type fakeBodies struct {
 	mu    sync.Mutex
 	packs map[string][]byte
 	puts  int
-	wait  chan struct{} // a Put waits until it is closed; nil: none does
-	err   error         // of each Put
+	wait  chan struct{} // a Put waits until it is closed; nil: no wait
+	err   error         // of every Put
 }
 
 func newBodies() *fakeBodies { return &fakeBodies{packs: map[string][]byte{}} }
@@ -92,14 +92,14 @@ func startKeeping(t *testing.T, recipe model.Recipe) (*rig, *fakeBodies, func())
 	return r, store, stop
 }
 
-// read is what is kept of a page.
+// read returns the kept bodies of a page.
 func (b *fakeBodies) read(p *model.Page) (bodies.Entry, []byte, error) {
 	return bodies.NewCodec().Read(context.Background(), b, &bodies.Place{Customer: "c",
 		Group: groupID, Scraper: scraperID, Job: p.Job, Fetch: p.Fetch, Hash: p.BodyHash,
 		Kept: p.Kept})
 }
 
-// Bodies of pages are in a pack, whatever came of them, once their records are passed on.
+// Bodies of pages are in a pack, whatever the outcome, once their records are published.
 func TestBodiesAreKept(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		r, store, stop := startKeeping(t, title)
@@ -126,7 +126,7 @@ func TestBodiesAreKept(t *testing.T) {
 	})
 }
 
-// A record does not name a pack before that is durable.
+// A record does not name a pack before the pack is durable.
 func TestRecordsWaitForTheirPacks(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		r, store, stop := startKeeping(t, title)
@@ -150,8 +150,8 @@ func TestRecordsWaitForTheirPacks(t *testing.T) {
 	})
 }
 
-// Pages do not wait for a store that is away: their bodies are not kept, and for a while no other
-// ones either.
+// Pages do not wait for a store that is down: their bodies are dropped, and for a while those of
+// later pages, too.
 func TestPagesGoOnWithoutAStore(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		r, store, stop := startKeeping(t, title)
@@ -179,7 +179,7 @@ func TestPagesGoOnWithoutAStore(t *testing.T) {
 	})
 }
 
-// What no scraper asks for is not kept, and what a trial reads is not either.
+// Nothing is kept that no scraper asks for, or that a trial reads.
 func TestBodiesAreNotKept(t *testing.T) {
 	for name, change := range map[string]func(r *rig, recipe *model.Recipe){
 		"off": func(_ *rig, recipe *model.Recipe) { recipe.KeepDays = 0 },
@@ -205,7 +205,7 @@ func TestBodiesAreNotKept(t *testing.T) {
 	}
 }
 
-// All pages of a unit are kept with it, each with what it was asked for by.
+// All pages of a unit are kept with it, each with its requested address.
 func TestBodiesOfAUnitOfSeveralPages(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		r, store, stop := startKeeping(t, contactsRecipe)
@@ -225,7 +225,7 @@ func TestBodiesOfAUnitOfSeveralPages(t *testing.T) {
 	})
 }
 
-// Each page of a chain has its own bodies, and one that could not be read has none of another's.
+// Each page of a chain has its own bodies, and an unread page has none of another page's.
 func TestBodiesOfAChain(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		recipe := paged(model.Pagination{Type: model.URLPageParam, Param: "p"})

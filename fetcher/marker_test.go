@@ -16,9 +16,9 @@ import (
 	"shoal.dev/shoal/pkg/stream"
 )
 
-// markerCheck is a log that is slow and fails at random, and that checks each marker as it accepts
-// it. It plays the leader too: once it has accepted a page that leaves its chain's rest to another
-// dispatch, it sends that dispatch.
+// markerCheck is a log that is randomly slow and failing, and that checks each marker as it accepts
+// it. It also plays the leader: when it has accepted a page whose chain needs another dispatch, it
+// sends that.
 type markerCheck struct {
 	*stream.Memory
 	t *testing.T
@@ -26,11 +26,11 @@ type markerCheck struct {
 
 	mu  sync.Mutex
 	rng *rand.Rand
-	// dispatches published, by the page that they begin with
+	// dispatches published, by their first page
 	sent     map[model.Unit]bool
-	before   map[uint64]map[model.Unit]bool // dispatches before each marker
+	before   map[uint64]map[model.Unit]bool // dispatches published before each marker
 	accepted map[model.Unit]bool            // pages in the log
-	returned map[uint64]map[uint32]bool     // open tasks of the markers that came through
+	returned map[uint64]map[uint32]bool     // open tasks of the markers accepted
 	last     int                            // chains ended
 }
 
@@ -56,7 +56,7 @@ func (l *markerCheck) Publish(ctx context.Context, topic stream.Topic, partition
 		l.accept(record)
 	}
 	if late {
-		pass(wait) // the log has it, and the fetcher does not know
+		pass(wait) // the log has it, but the fetcher does not know
 	}
 	return failure
 }
@@ -84,7 +84,7 @@ func (l *markerCheck) accept(record []byte) {
 	}
 }
 
-// check holds the marker against everything that was sent before it.
+// check checks the marker against everything sent before it.
 func (l *markerCheck) check(marker *model.Marker) {
 	open := map[uint32]bool{}
 	for _, tasks := range marker.Open {
@@ -103,7 +103,7 @@ func (l *markerCheck) check(marker *model.Marker) {
 	l.returned[marker.Number] = open
 }
 
-// dispatchLocked sends a seq, beginning at a page.
+// dispatchLocked sends a seq that begins at a page.
 func (l *markerCheck) dispatchLocked(seq uint32, from *model.Continuation) {
 	task := l.r.task(int(seq), fmt.Sprintf("http://h%d.test/%d", seq%5, seq))
 	task.Budget, task.From = 1, from
@@ -113,7 +113,7 @@ func (l *markerCheck) dispatchLocked(seq uint32, from *model.Continuation) {
 	}
 	l.sent[unit] = true
 	_ = l.Memory.Publish(context.Background(), stream.Tasks, 0, stream.EncodeTask(task))
-	if l.rng.IntN(5) == 0 { // twice: the second is dropped
+	if l.rng.IntN(5) == 0 { // again: the second is dropped
 		_ = l.Memory.Publish(context.Background(), stream.Tasks, 0, stream.EncodeTask(task))
 	}
 }
@@ -128,9 +128,9 @@ func (l *markerCheck) mark(number uint64) {
 	l.r.publish(0, stream.EncodeMarker(model.Marker{Leader: 1, Number: number}))
 }
 
-// However slowly and badly pages are published, a marker never misses a task whose answer is not in
-// the log before it. Every dispatch is answered, although the next one of a seq may come before the
-// fetcher knows of the last one's end.
+// However slow and faulty publishing is, a marker names every task whose answer is not in the log
+// before it. Every dispatch is answered, even if a seq's next dispatch arrives before the fetcher
+// knows that the last one ended.
 func TestMarkersMissNothing(t *testing.T) {
 	for seed := range uint64(40) {
 		t.Run(fmt.Sprint("seed ", seed), func(t *testing.T) {

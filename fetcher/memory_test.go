@@ -14,7 +14,7 @@ import (
 	"shoal.dev/shoal/pkg/model"
 )
 
-// tiered answers by tier: the failure of a tier, or a page of it.
+// tiered makes an address answer by tier: with the tier's failure, or with a page.
 func (w *fakeWeb) tiered(url string, failures map[model.Tier]web.Failure) {
 	w.at(url, func(_ context.Context, req web.Request) (*web.Page, error) {
 		w.mu.Lock()
@@ -31,7 +31,7 @@ func (w *fakeWeb) tiered(url string, failures map[model.Tier]web.Failure) {
 	})
 }
 
-// climbed is what was tried and paid.
+// climbed returns a page's tries and charge.
 func climbed(p *model.Page) string {
 	text := ""
 	for _, try := range p.Tries {
@@ -157,7 +157,7 @@ func TestWhatWorkedIsRemembered(t *testing.T) {
 	})
 }
 
-// A page waits for a tier that can take no more, and nothing of that counts as a try.
+// A page waits for a full tier, and the waiting does not count as a try.
 func TestBusyTiers(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		r, stop := start(t, 1, title,

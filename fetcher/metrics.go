@@ -4,7 +4,7 @@ import (
 	"shoal.dev/shoal/pkg/telemetry"
 )
 
-// measure shows what the fetcher counts and holds anyway.
+// measure exports the counts that the fetcher keeps anyway.
 func (f *Fetcher) measure(to *telemetry.Metrics) {
 	telemetry.NewSamples(func() (Counts, bool) { return f.Counts(), true }).
 		Counter("shoal_fetcher_retries_total", "Tries after the first of a page.",

@@ -8,17 +8,17 @@ import (
 	"shoal.dev/shoal/pkg/telemetry"
 )
 
-// Model is a language model. Ask gives an answer's JSON; its errors have page codes.
+// Model is a language model. Ask returns the JSON of an answer; its errors have page codes.
 type Model = unit.Model
 
-// ModelConfig says which language model to ask, and how much.
+// ModelConfig says which language model to ask, and how much it may cost.
 type ModelConfig = llm.Config
 
-// ModelKey is a model's key, which no log shows.
+// ModelKey is a model's key, which is never logged.
 type ModelKey = llm.Secret
 
-// NewModel makes a model that is asked over an egress client of its own. The endpoint is the
-// operator's, who may allow a private range for it that pages never reach.
+// NewModel makes a model that has its own egress client. The endpoint belongs to the operator, who
+// may allow it a private range that pages never reach.
 func NewModel(config ModelConfig, out *egress.Client, c clock.Clock, to *telemetry.Metrics) (Model,
 	error) {
 	client, err := llm.New(config, out, c)

@@ -18,12 +18,12 @@ import (
 var modelRecipe = model.Recipe{Type: model.AIConf, Schema: []byte(
 	`{"type":"object","properties":{"name":{"type":"string"},"price":{"type":"number"}},"required":["name","price"]}`)}
 
-// fakeModel answers every prompt alike.
+// fakeModel gives every prompt the same answer.
 type fakeModel struct {
 	answer string
 	err    error
 	delay  time.Duration
-	asked  chan string // what the users said
+	asked  chan string // the users' texts
 }
 
 func (m *fakeModel) Ask(ctx context.Context, customer, system, user string,
@@ -110,7 +110,7 @@ func joined(rows [][]byte) []byte {
 	return all
 }
 
-// TestStatedBesideTheModel: what the page states makes its row also when the model does not answer.
+// TestStatedBesideTheModel: what the page states makes its row even if the model does not answer.
 func TestStatedBesideTheModel(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		r, stop := startModel(t, &fakeModel{err: fault.New(fault.PageModel, "")},
@@ -128,8 +128,8 @@ func TestStatedBesideTheModel(t *testing.T) {
 	})
 }
 
-// TestRejectedPagesClimb: a page all of whose rows are rejected may be one whose scripts make the
-// rest of them. Where a model gave no answer, no browser is at fault.
+// TestRejectedPagesClimb: if all rows of a page are rejected, its scripts may make the missing
+// parts. A browser does not help when a model gave no answer.
 func TestRejectedPagesClimb(t *testing.T) {
 	for _, c := range []struct {
 		name  string
@@ -173,8 +173,7 @@ func TestRejectedPagesClimb(t *testing.T) {
 	}
 }
 
-// TestNamedFieldsDoNotClimb: a page that says what is what in the names of its elements needs no
-// browser.
+// TestNamedFieldsDoNotClimb: a page whose elements are named after their content needs no browser.
 func TestNamedFieldsDoNotClimb(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		r, stop := startModel(t, nil, func(r *rig, _ *Config) {

@@ -10,9 +10,8 @@ import (
 	"shoal.dev/shoal/pkg/model"
 )
 
-// The page parameter of a curl command stands where the command has it: in the address, else in the
-// body. Else it is added to the address. Where it is in the body, the page's address shows it all
-// the same.
+// The page parameter of a curl command stays where the command has it: in the address or the body.
+// Otherwise it is added to the address. Even if it is in the body, the page's address shows it.
 func TestPageParamOfCurl(t *testing.T) {
 	for name, c := range map[string]struct{ command, second string }{
 		"in the address": {"curl 'http://a.test/api?p=1&q=2' -d p=1",
@@ -56,10 +55,10 @@ func TestPageParamOfCurl(t *testing.T) {
 	}
 }
 
-// A cursor on a page leads to the next one, until there is none or it comes again.
+// A cursor on a page leads to the next page, until there is none or it repeats.
 func TestCursorChain(t *testing.T) {
 	for name, c := range map[string]struct {
-		last string // what the last page has as cursor
+		last string // the last page's cursor
 		want []string
 	}{
 		"no cursor":      {`null`, []string{"0 delivered", "1 delivered", "2 delivered last"}},

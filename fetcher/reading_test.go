@@ -9,8 +9,8 @@ import (
 	"shoal.dev/shoal/pkg/model"
 )
 
-// A page whose reading panics ends as unparsable and uncharged and is kept for a look. All others
-// are read: pages of runs, and those of samples and previews, which are trials.
+// A page whose reading panics ends as unparsable and uncharged, and is saved for inspection. All
+// others are read: pages of runs, and of samples and previews, which are trials.
 func TestPanicOfAReader(t *testing.T) {
 	for name, trial := range map[string]bool{"run": false, "trial": true} {
 		t.Run(name, func(t *testing.T) {
@@ -21,7 +21,7 @@ func TestPanicOfAReader(t *testing.T) {
 						r.control.jobs[jobID].Source = model.SourcePreviewURL
 					}
 					config.Reader = NewReader(ReaderConfig{Dir: dir, Clock: config.Clock})
-					config.Extractions = 1 // its place is given back
+					config.Extractions = 1 // the place must be given back
 					config.Reading = func(p extract.Page) {
 						if p.URL == "http://a.test/bad" {
 							panic("a reader's")

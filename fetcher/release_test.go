@@ -18,7 +18,7 @@ import (
 
 var onlyShard = []client.ShardEpoch{{Shard: 0, Epoch: 1}}
 
-// orders lets a test say what heartbeats are answered.
+// orders lets a test set the answers to heartbeats.
 type orders struct {
 	r      *rig
 	leases client.Leases
@@ -29,7 +29,7 @@ func (o *orders) to(leases client.Leases) {
 	o.r.control.change(func() { o.leases = leases })
 }
 
-// startOrdered runs a fetcher of one shard, which is told what the orders say.
+// startOrdered runs a fetcher of one shard, with heartbeat answers from orders.
 func startOrdered(t *testing.T, recipe model.Recipe, change func(*rig, *Config)) (*rig, *orders,
 	func()) {
 	t.Helper()
@@ -49,8 +49,8 @@ func unrobotic(recipe model.Recipe) model.Recipe {
 	return recipe
 }
 
-// A release waits for no host: what is under way ends, what waits is laid down, also what comes
-// meanwhile.
+// A release waits for no host: open requests finish, and waiting tasks are laid down, including
+// those that arrive meanwhile.
 func TestReleaseWaitsForNoSlowHost(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		r, o, stop := startOrdered(t, unrobotic(title), func(r *rig, config *Config) {
@@ -81,7 +81,7 @@ func TestReleaseWaitsForNoSlowHost(t *testing.T) {
 	})
 }
 
-// A marker that passes during a release names what is laid down: it is not lost as long as the
+// A marker that passes during a release names the laid-down tasks: they are not lost while the
 // shard is held.
 func TestMarkerDuringRelease(t *testing.T) {
 	bubble(t, func(t *testing.T) {
@@ -109,8 +109,7 @@ func TestMarkerDuringRelease(t *testing.T) {
 	})
 }
 
-// A chain under way ends its release with the page that it is at; a page that failed once is tried
-// to its end.
+// A release ends a chain at its current page, and finishes the tries of a page that failed once.
 func TestReleaseFinishesPagesThatHaveBegun(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		six := 6
@@ -125,7 +124,7 @@ func TestReleaseFinishesPagesThatHaveBegun(t *testing.T) {
 		r.send(r.task(0, "http://a.test/"), r.task(1, "http://b.test/"))
 		pass(5500 * time.Millisecond) // two pages of a and two failures of b
 		r.send(r.task(3, "http://d.test/?p=0"), r.task(2, "http://c.test/"))
-		pass(1200 * time.Millisecond) // d has had its start, to which c leads
+		pass(1200 * time.Millisecond) // d, where c leads, has had its start
 		o.to(client.Leases{Release: onlyShard})
 		pass(time.Minute)
 		if holding(r.control) != "[]" {
@@ -151,7 +150,7 @@ func TestReleaseFinishesPagesThatHaveBegun(t *testing.T) {
 	})
 }
 
-// What cannot be finished within a time-out and another one does not hold a release up.
+// A page that cannot be finished within one more time-out does not hold up a release.
 func TestReleaseIsBounded(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		r, o, stop := startOrdered(t, unrobotic(title), func(r *rig, config *Config) {
@@ -180,7 +179,7 @@ func TestReleaseIsBounded(t *testing.T) {
 	})
 }
 
-// When the leader thinks better of a release, everything goes on where it was.
+// When the leader cancels a release, everything goes on where it was.
 func TestReleaseTakenBack(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		r, o, stop := startOrdered(t, unrobotic(title), func(r *rig, config *Config) {
@@ -207,7 +206,7 @@ func TestReleaseTakenBack(t *testing.T) {
 	})
 }
 
-// The tasks of a run that ends are answered although they are laid down.
+// When a run ends its tasks are answered even if they are laid down.
 func TestEndedRunDuringRelease(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		r, o, stop := startOrdered(t, unrobotic(title), func(r *rig, config *Config) {
@@ -231,8 +230,8 @@ func TestEndedRunDuringRelease(t *testing.T) {
 	})
 }
 
-// A process that stops says so, finishes what is under way although its leases name the shard, and
-// takes nothing more.
+// A process that stops says so, finishes open requests although its leases name the shard, and
+// takes no more tasks.
 func TestCleanStop(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		r, _, stop := startOrdered(t, unrobotic(title), func(r *rig, config *Config) {
@@ -263,7 +262,7 @@ func TestCleanStop(t *testing.T) {
 	})
 }
 
-// A stop waits neither for a log that takes nothing nor for a leader that does not answer.
+// A stop does not wait for a log that accepts nothing, or for a leader that does not answer.
 func TestStopIsBounded(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		r, _, stop := startOrdered(t, unrobotic(title), func(r *rig, config *Config) {
@@ -287,7 +286,7 @@ func TestStopIsBounded(t *testing.T) {
 	})
 }
 
-// leap is a clock that can be set ahead, as it is for a process that was suspended.
+// leap is a clock that can be set ahead, as after a suspension.
 type leap struct {
 	clock.System
 	by atomic.Int64 // nanoseconds
@@ -295,8 +294,8 @@ type leap struct {
 
 func (l *leap) Now() time.Time { return time.Now().Add(time.Duration(l.by.Load())) }
 
-// A process that slept past its lease starts nothing when it wakes, before it has heard of it or
-// after. What it had asked for before is published or thrown away.
+// A process that slept past its lease starts nothing when it wakes, before or after it learns of
+// that. Results of earlier requests are published or discarded.
 func TestSuspendedPastTheLease(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		asleep := &leap{}
@@ -320,7 +319,7 @@ func TestSuspendedPastTheLease(t *testing.T) {
 				return client.Leases{}, errTest
 			}
 		})
-		r.send(r.task(100, "http://a.test/")) // whoever waits for a turn looks again
+		r.send(r.task(100, "http://a.test/")) // wakes the waiter for a turn
 		pass(time.Minute)
 		synctest.Wait()
 		if n := len(r.web.startsAt("a.test")); n != before {

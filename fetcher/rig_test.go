@@ -98,21 +98,21 @@ func (c *fakeControl) Heartbeat(_ context.Context, beat client.Heartbeat) (clien
 	return c.answer(beat)
 }
 
-// change does something between two heartbeats.
+// change runs do between two heartbeats.
 func (c *fakeControl) change(do func()) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	do()
 }
 
-// count is the number of heartbeats.
+// count returns the number of heartbeats.
 func (c *fakeControl) count() int {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	return len(c.beats)
 }
 
-// lastBeat are the shards held at the newest heartbeat, ascending.
+// lastBeat returns the shards held at the newest heartbeat, in order.
 func (c *fakeControl) lastBeat() []client.ShardEpoch {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -124,19 +124,19 @@ func (c *fakeControl) lastBeat() []client.ShardEpoch {
 	return held
 }
 
-// fakeWeb answers by address. Whatever has no answer is a page with one row that names its path.
+// fakeWeb answers by address. By default, it answers with one row that names the path.
 type fakeWeb struct {
 	latency time.Duration
 	robots  map[string]time.Duration // Crawl-delay by host
 	forbid  map[string]bool          // by address
 	tiers   model.TierSet
 
-	onRobots func() // while robots.txt is read; nil: nothing
+	onRobots func() // called while robots.txt is read; nil: nothing
 
 	mu       sync.Mutex
 	answers  map[string]func(ctx context.Context, req web.Request) (*web.Page, error)
 	known    map[string]bool
-	asked    []string           // addresses, in order
+	asked    []string           // addresses in order
 	starts   map[string][]int64 // by host, in nanoseconds
 	released int
 }
@@ -179,7 +179,7 @@ func (w *fakeWeb) html(final, body string) *web.Page {
 		Wire: int64(len(body)), Answer: counted{w}}
 }
 
-// counted is an answer whose end is counted.
+// counted is an answer whose releases are counted.
 type counted struct{ web *fakeWeb }
 
 func (counted) Header(string) string { return "" }
@@ -190,7 +190,7 @@ func (c counted) Release() {
 	c.web.released++
 }
 
-// at says what an address answers from now on, also beside requests.
+// at sets the answer of an address. It may be called during requests.
 func (w *fakeWeb) at(url string, answer func(context.Context, web.Request) (*web.Page, error)) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -204,7 +204,7 @@ func (w *fakeWeb) page(url, body string) {
 	})
 }
 
-// fails answers with a failure the first times (all for -1), then with a page.
+// fails answers with a failure the given number of times (-1: always), then with a page.
 func (w *fakeWeb) fails(url string, times int, failure web.Failure) {
 	w.at(url, func(context.Context, web.Request) (*web.Page, error) {
 		w.mu.Lock()
@@ -230,7 +230,7 @@ func (w *fakeWeb) redirect(from, to string) {
 	})
 }
 
-// startsAt are the request starts at a host.
+// startsAt returns the request starts at a host.
 func (w *fakeWeb) startsAt(host string) []int64 {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -273,7 +273,7 @@ func (s *sequence) New() ids.ID {
 	return s.Sequence.New()
 }
 
-// rig is a fetcher among fakes. It belongs in a synctest bubble: its time is the bubble's.
+// rig is a fetcher among fakes. It must be used in a synctest bubble, whose time it uses.
 type rig struct {
 	t       *testing.T
 	memory  *stream.Memory
@@ -293,7 +293,7 @@ func paged(p model.Pagination) model.Recipe {
 	return r
 }
 
-// start runs a fetcher of all shards until stop. change may alter what it works with.
+// start runs a fetcher of all shards until stop. change may modify its configuration.
 func start(t *testing.T, shards int, recipe model.Recipe, change func(*rig, *Config)) (r *rig,
 	stop func()) {
 	t.Helper()
@@ -347,7 +347,7 @@ func (r *rig) send(tasks ...model.Task) {
 	}
 }
 
-// pages waits for n pages, which must come within an hour.
+// pages waits for n pages, for an hour at most.
 func (r *rig) pages(n int) []*model.Page {
 	r.t.Helper()
 	ctx, cancel := context.WithTimeout(context.Background(), time.Hour)
@@ -380,7 +380,7 @@ func (r *rig) nothingMore() {
 	}
 }
 
-// bubble runs a test in its own time.
+// bubble runs a test in a synctest bubble.
 func bubble(t *testing.T, test func(t *testing.T)) {
 	t.Helper()
 	synctest.Test(t, test)

@@ -11,7 +11,7 @@ import (
 	"shoal.dev/shoal/pkg/model"
 )
 
-// unreadRobots is a web whose robots.txt fails some times. Each failure is remembered for a while.
+// unreadRobots is a web whose robots.txt fails some times. Failures are cached for a while.
 type unreadRobots struct {
 	*fakeWeb
 	failures int
@@ -20,7 +20,7 @@ type unreadRobots struct {
 
 const robotsMemory = 15 * time.Second
 
-// wait is how long the newest failure is still remembered.
+// wait returns how long the newest failure is still cached.
 func (w *unreadRobots) wait() time.Duration {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -54,7 +54,7 @@ func (w *unreadRobots) CheckRules(ctx context.Context, caller, url string) (time
 	return 0, &web.Failure{Code: fault.PageRobots, Final: url, Retry: true, Wait: w.wait()}
 }
 
-// A redirect's target is asked no sooner again than its robots.txt wants, whoever asks it first.
+// A redirect's target gets its robots.txt delay between requests, whoever requests it first.
 func TestDelayBehindARedirect(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		r, stop := start(t, 1, title, nil)
@@ -72,8 +72,8 @@ func TestDelayBehindARedirect(t *testing.T) {
 	})
 }
 
-// A page whose robots.txt could not be read waits until that may be asked for again. All pages of
-// the host share each request, and each gets its three tries by each tier.
+// A page whose robots.txt could not be read waits for the next request of that file. All pages of
+// the host share each request, and each page gets three tries by each tier.
 func TestUnreadRobots(t *testing.T) {
 	for name, c := range map[string]struct {
 		failures, tiers int

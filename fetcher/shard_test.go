@@ -64,7 +64,7 @@ func TestHeartbeatEveryThirdOfALease(t *testing.T) {
 	})
 }
 
-// Heartbeats tell what the log holds for the fetcher that it has not read.
+// Heartbeats report the unread task records of the fetcher's shards.
 func TestHeartbeatsTellWhatIsUnread(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r, stop := start(t, 2, title, func(r *rig, _ *Config) {
@@ -74,7 +74,7 @@ func TestHeartbeatsTellWhatIsUnread(t *testing.T) {
 			}
 		})
 		defer stop()
-		// nobody holds the shard
+		// the shard is not held
 		r.send(r.task(1, "http://a.example/1"), r.task(2, "http://a.example/2"))
 		pass(10 * time.Second)
 		synctest.Wait()
@@ -86,8 +86,8 @@ func TestHeartbeatsTellWhatIsUnread(t *testing.T) {
 	})
 }
 
-// Once the lease has lapsed nothing is started and the open tasks are dropped; a new lease begins
-// at the end of tasks.
+// After the lease has lapsed nothing starts and the open tasks are dropped. A new lease starts at
+// the end of the tasks.
 func TestLapsedLease(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		alive := true
@@ -114,7 +114,7 @@ func TestLapsedLease(t *testing.T) {
 		}
 		r.control.change(func() { alive = true })
 		pass(2 * time.Second)
-		r.pages(34) // robots.txt took a start
+		r.pages(34) // robots.txt used one start
 		r.send(r.task(200, "http://a.test/"))
 		if p := r.pages(1)[0]; p.Unit.Seq != 200 {
 			t.Errorf("seq %d after the new lease", p.Unit.Seq)
@@ -122,7 +122,7 @@ func TestLapsedLease(t *testing.T) {
 	})
 }
 
-// Tasks that wait for a slow host are dropped with the lease too, although none of them is started.
+// Tasks that wait for a slow host are dropped with the lease, too, although none of them starts.
 func TestLapsedLeaseOfWaitingTasks(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		alive := true
@@ -146,8 +146,7 @@ func TestLapsedLeaseOfWaitingTasks(t *testing.T) {
 	})
 }
 
-// Whoever takes the shard over may ask its hosts soon after the lease's end: nothing is under way
-// any more.
+// The next owner may use the shard's hosts soon after the lease's end: no request is open any more.
 func TestRequestsEndWithTheLease(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		alive := true
@@ -177,7 +176,7 @@ func TestRequestsEndWithTheLease(t *testing.T) {
 	})
 }
 
-// A page that comes when its shard has just gone is thrown away, and its bytes are given back.
+// A page that arrives just after its shard was dropped is discarded, and its buffers are released.
 func TestPageBehindTheLeaseIsGivenBack(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		r, o, stop := startOrdered(t, unrobotic(title), func(r *rig, _ *Config) {
@@ -198,8 +197,8 @@ func TestPageBehindTheLeaseIsGivenBack(t *testing.T) {
 	})
 }
 
-// jumpingClock stands for a process that is suspended: at a jump no timer fires, as at its waking
-// up none has yet.
+// jumpingClock imitates a suspended process: a jump fires no timers, as when a process has just
+// woken up.
 type jumpingClock struct {
 	clock.System
 	ahead atomic.Int64
@@ -207,7 +206,7 @@ type jumpingClock struct {
 
 func (c *jumpingClock) Now() time.Time { return c.System.Now().Add(time.Duration(c.ahead.Load())) }
 
-// refusingLog takes no page at the first time of asking, for which the process is suspended.
+// refusingLog refuses the first publication, during which the process is suspended.
 type refusingLog struct {
 	stream.Log
 	clock *jumpingClock
@@ -223,8 +222,7 @@ func (l *refusingLog) Publish(ctx context.Context, topic stream.Topic, partition
 	return l.Log.Publish(ctx, topic, partition, records...)
 }
 
-// A process that was suspended beyond its lease passes on nothing of what it had begun, wherever it
-// was.
+// A process suspended beyond its lease publishes nothing of what it had begun, wherever it was.
 func TestSuspendedFetcherPublishesNothing(t *testing.T) {
 	for _, suspended := range []string{"after_fetch", "robots", "publish", "before_publish"} {
 		t.Run(suspended, func(t *testing.T) {
@@ -299,7 +297,7 @@ func (l *slowTail) Tail(topic stream.Topic, partition int) (stream.Reader, error
 	return l.Log.Tail(topic, partition)
 }
 
-// A shard may come back while the log still opens it for the epoch before. It is taken once.
+// A shard may return while the log still opens it for the previous epoch. It is taken only once.
 func TestLateTailEndsNoNewerOne(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		slow := &slowTail{open: make(chan struct{})}
@@ -337,8 +335,8 @@ func TestUnnamedShardIsDropped(t *testing.T) {
 	})
 }
 
-// A log may write tasks again that were answered long ago, and a replaced leader may send late what
-// it meant to send. Nothing is fetched for either.
+// A log may repeat tasks that were answered long ago, and a replaced leader may send old tasks
+// late. Nothing is fetched for either.
 func TestRepeatedTasksAreDropped(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		r, stop := start(t, 1, title, nil)
@@ -354,14 +352,14 @@ func TestRepeatedTasksAreDropped(t *testing.T) {
 		if c := r.f.Counts(); c.Dropped != 4 {
 			t.Errorf("%d of 4 tasks are dropped", c.Dropped)
 		}
-		// what the next dispatches say
+		// the dispatches that followed
 		r.send(r.task(1, "http://a.test/1"), r.task(0, "http://a.test/0"))
 		r.pages(2)
 	})
 }
 
-// What a leader calls sent, in a lease or a marker, and comes behind that, counts as lost already.
-// It goes out again under a higher number.
+// A task that arrives after a lease or marker called it sent counts as lost already. It is sent
+// again under a higher number.
 func TestLateTasksAreDropped(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		var late, later model.Task
@@ -384,7 +382,7 @@ func TestLateTasksAreDropped(t *testing.T) {
 	})
 }
 
-// Tasks of a run that ends are answered at once, however slow their host is.
+// When a run ends its tasks are answered at once, however slow their host is.
 func TestEndedRunIsAnsweredAtOnce(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		r, stop := start(t, 1, title,

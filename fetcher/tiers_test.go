@@ -20,12 +20,12 @@ import (
 	"shoal.dev/shoal/pkg/turns"
 )
 
-// asks notes the tiers by which an address is asked for, and answers by tier: a page, or, where it
-// has none, a wall.
+// asks records the tiers by which an address is requested. It answers by tier: with a page, or with
+// a wall if it has none.
 type asks struct {
 	web   *fakeWeb
 	pages map[model.Tier]string
-	busy  map[model.Tier]int // times that the tier can take no more, -1 for ever
+	busy  map[model.Tier]int // times that the tier is full, -1 for ever
 
 	mu    sync.Mutex
 	tiers []model.Tier
@@ -51,7 +51,7 @@ func (a *asks) answer(_ context.Context, req web.Request) (*web.Page, error) {
 	return nil, &web.Failure{Code: fault.PageBlocked, Final: req.URL, Status: 403}
 }
 
-// by are the tiers of the requests so far.
+// by returns the tiers of the requests so far.
 func (a *asks) by() string {
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -63,13 +63,13 @@ const (
 	stated = `<script type="application/ld+json">{"@type":"Product","name":"Radio","offers":{"price":59}}</script><p>A radio.</p>`
 )
 
-// A page that states nothing, and of which the model knows nothing, is asked for in a browser. It
-// is so whenever the model has its turn for it.
+// A page that states nothing, and of which the model knows nothing, is fetched again in a browser.
+// It does not matter whether it had to wait for the model.
 func TestNoRowsWithAPrompt(t *testing.T) {
 	none := &fakeModel{answer: `{}`}
 	for name, c := range map[string]struct {
 		model  *fakeModel
-		wait   bool // for the model's turn
+		wait   bool // for the model
 		render string
 		want   string
 	}{
@@ -94,7 +94,7 @@ func TestNoRowsWithAPrompt(t *testing.T) {
 						model.Render: c.render})
 				if c.wait {
 					c.model.delay = time.Second
-					r.send(r.task(0, "http://a.test/")) // has the model first
+					r.send(r.task(0, "http://a.test/")) // uses the model first
 					pass(500 * time.Millisecond)
 				}
 				task := r.task(1, "http://b.test/")
@@ -123,7 +123,7 @@ func TestNoRowsWithAPrompt(t *testing.T) {
 	}
 }
 
-// What a unit kept for the model is given back before it waits for a browser, which may take long.
+// Memory kept for the model is released before the unit waits for a browser, which may take long.
 func TestMemoryIsGivenBack(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		r, stop := startModel(t, &fakeModel{answer: `{}`, delay: time.Second},
@@ -162,8 +162,8 @@ func TestMemoryIsGivenBack(t *testing.T) {
 	})
 }
 
-// One page that needs a browser does not make a host's other pages dearer; several in a row do, for
-// a while.
+// One page that needs a browser does not make a host's other pages more expensive. Several in a row
+// do, for a while.
 func TestEmptyPagesAreDoubted(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		r, stop := start(t, 1, title, allTiers)
@@ -194,8 +194,7 @@ func TestEmptyPagesAreDoubted(t *testing.T) {
 	})
 }
 
-// The pages of a chain that needs a browser come out of one to its end: without it they would look
-// like the end.
+// A chain that needs a browser uses one to its end: without it, its pages would look like the end.
 func TestAChainStaysInTheBrowser(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		p := model.Pagination{Type: model.URLPageParam, Param: "p"}
@@ -224,7 +223,7 @@ func TestAChainStaysInTheBrowser(t *testing.T) {
 				got = append(got, shorthand(page)+": "+climbed(page))
 				from, spent, last = page.Next, page.Spent, page.Last
 			}
-			pass(2 * memo.RememberFor) // as if another fetcher went on
+			pass(2 * memo.RememberFor) // as if another fetcher continued
 		}
 		want := []string{"0 delivered: plain no_rows render tier:render",
 			"1 delivered spent: render tier:render",
@@ -234,7 +233,7 @@ func TestAChainStaysInTheBrowser(t *testing.T) {
 		if !slices.Equal(got, want) {
 			t.Errorf("pages are\n%q, want\n%q", got, want)
 		}
-		// Where money reaches for no browser any more, that is said; the chain has not ended.
+		// Without money for a browser, the chain fails and does not look complete.
 		task := r.task(0, url)
 		task.From = &model.Continuation{Page: 1, URL: addresses[1], Rendered: true}
 		r.send(task)
@@ -244,7 +243,7 @@ func TestAChainStaysInTheBrowser(t *testing.T) {
 	})
 }
 
-// The page of a discovery is asked for by the tiers of the run, and so again.
+// The page of a discovery is fetched by the tiers of the run, and by the learnt tier next time.
 func TestDiscoveryByTiers(t *testing.T) {
 	token, wall := shopPage("1"), map[model.Tier]string{}
 	for name, c := range map[string]struct {
@@ -252,7 +251,7 @@ func TestDiscoveryByTiers(t *testing.T) {
 		shop    map[model.Tier]string
 		asked   string
 		want    string
-		again   string // by which tiers the next scraper's discovery at the same site is asked for
+		again   string // tiers of the next scraper's discovery at the same site
 	}{
 		"plain": {model.AllTiers, map[model.Tier]string{model.Plain: token}, "[plain]",
 			"plain tier:plain", "[plain]"},
@@ -291,7 +290,7 @@ func TestDiscoveryByTiers(t *testing.T) {
 	}
 }
 
-// Discoveries that wait for one of the three hold no worker: pages go on beside them.
+// Discoveries that wait for one of the three places hold no worker: pages go on.
 func TestWaitingDiscoveriesHoldNobody(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		r, stop := start(t, 1, withTokens(), func(r *rig, config *Config) {
@@ -331,8 +330,7 @@ func TestWaitingDiscoveriesHoldNobody(t *testing.T) {
 	})
 }
 
-// A tier that can take no more takes nothing: no try, no retry, no money, no turn at the host. The
-// chain goes on.
+// A full tier costs nothing: no try, no retry, no money, no turn at the host. The chain goes on.
 func TestBusyIsNoTry(t *testing.T) {
 	for name, c := range map[string]struct {
 		recipe model.Recipe
@@ -384,8 +382,8 @@ func TestBusyIsNoTry(t *testing.T) {
 					c.Bytes != uint64(p.Bytes) {
 					t.Errorf("counts are %+v", c)
 				}
-				// robots.txt and each request have a start of their own; nothing waits longer than
-				// for the next of the rests.
+				// robots.txt and each request need a start; nothing waits longer than for the next
+				// pause.
 				starts := time.Duration(len(p.Tries)) * 100 * time.Second
 				if took := time.Since(began); took < starts ||
 					took > starts+time.Duration(len(p.Tries))*20*2*unit.MostBusy {
@@ -396,7 +394,7 @@ func TestBusyIsNoTry(t *testing.T) {
 	}
 }
 
-// Further pages of a unit come by the tier that brought its own page, which is what is paid for.
+// Further pages of a unit are fetched, and charged, by the tier of its own page.
 func TestAskedPagesByTier(t *testing.T) {
 	prose := strings.Repeat("<p>We have sold bread and cakes here since 1950.</p>", 10)
 	home := prose + `<a href="/contact">Contact</a>`
@@ -437,8 +435,8 @@ func TestAskedPagesByTier(t *testing.T) {
 	}
 }
 
-// Many pages of one customer come again and again for the only place in the browser. Those of
-// another get every second turn.
+// Many pages of one customer keep asking for the only place in the browser. Another customer's
+// pages get every second turn.
 func TestCustomersTakeTurnsAtTheBrowser(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		r, stop := start(t, 1, title, func(r *rig, config *Config) {

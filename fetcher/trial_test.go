@@ -24,7 +24,7 @@ func (c *fakeControl) tries(scraper ids.ID) {
 		Entry: entry.ID}
 }
 
-// Whoever waits for a trial hears in time why there is no page, and as soon as that is clear.
+// The caller of a trial learns in time why there is no page, and as soon as that is clear.
 func TestTrialsEndInTime(t *testing.T) {
 	const url = "http://a.test/"
 	silent := func(ctx context.Context, _ web.Request) (*web.Page, error) {
@@ -100,7 +100,7 @@ func TestTrialsEndInTime(t *testing.T) {
 	}
 }
 
-// The request of a trial ends soon after its run, which nobody waits for any more, uncharged. Other
+// The request of a trial ends soon after its run, uncharged, because nobody waits for it. Other
 // runs get their page.
 func TestRequestsOfEndedTrialsEnd(t *testing.T) {
 	for name, trial := range map[string]bool{"trial": true, "run": false} {
@@ -146,8 +146,8 @@ func TestRequestsOfEndedTrialsEnd(t *testing.T) {
 	}
 }
 
-// A trial that waits for the model ends with what its page states, like any page that the model has
-// no answer for.
+// A trial that waits for the model ends with what its page states, like any page without the
+// model's answer.
 func TestTrialsDoNotWaitForTheModel(t *testing.T) {
 	for name, others := range map[string]int{"its answer": 0, "its turn": 9} {
 		t.Run(name, func(t *testing.T) {
@@ -190,13 +190,13 @@ func TestTrialsDoNotWaitForTheModel(t *testing.T) {
 	}
 }
 
-// A sample takes the tokens that its scraper's runs have, and leaves it those that it found.
+// Samples use the tokens of their scraper's runs, and share those that they discover.
 func TestSamplesShareTokens(t *testing.T) {
 	const other = "http://c.test/shop"
 	for name, c := range map[string]struct {
 		scraper ids.ID
 		shop    string
-		want    int // discoveries of the sample's own
+		want    int // the sample's own discoveries
 	}{
 		"its scraper":                        {scraperID, shop, 0},
 		"its scraper, otherwise configured":  {scraperID, other, 1},

@@ -17,8 +17,8 @@ import (
 	"shoal.dev/shoal/pkg/model"
 )
 
-// Pages of one customer that cost CPU wait for each other. A page of another customer that comes
-// later waits for one of them.
+// CPU-heavy pages of one customer wait for each other. A later page of another customer waits for
+// only one of them.
 func TestCustomersTakeTurnsAtExtractions(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		var mu sync.Mutex
@@ -44,7 +44,7 @@ func TestCustomersTakeTurnsAtExtractions(t *testing.T) {
 		}
 		for i, host := range []string{"a", "b", "c", "d", "e", "f"} {
 			send(i, "costly", "http://"+host+".costly/")
-			synctest.Wait() // the first page's turn compiles the recipe, too
+			synctest.Wait() // the first page's turn also compiles the recipe
 		}
 		send(6, "other", "http://a.other/")
 		send(7, "other", "http://b.other/")
@@ -62,7 +62,7 @@ func TestCustomersTakeTurnsAtExtractions(t *testing.T) {
 	})
 }
 
-// A page that takes long to read waits in the midst of that for a page of another customer.
+// A page that takes long to read pauses for a page of another customer.
 func TestLongExtractionsLetOthersGoFirst(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		busy := make(chan struct{})
@@ -96,8 +96,8 @@ func TestLongExtractionsLetOthersGoFirst(t *testing.T) {
 	})
 }
 
-// While pages of one customer are read, whatever they cost, others are asked for. This is so at any
-// host, also at those of these pages, and even while these hold all bytes that may be held.
+// While expensive pages of one customer are read, other customers' requests go on. That holds at
+// any host, also at those of these pages, and even while they hold all allowed bytes.
 func TestCostlyPagesStopNobody(t *testing.T) {
 	for name, maxBytes := range map[string]int64{"many": 1 << 20, "large": 400} {
 		t.Run(name, func(t *testing.T) {
@@ -143,7 +143,7 @@ func TestCostlyPagesStopNobody(t *testing.T) {
 	}
 }
 
-// What could not be fetched is read, too, with its unit's other pages. Nobody waits for its host.
+// The extraction of a unit with a failed page reads its other pages without holding the host.
 func TestReadingOfFailuresKeepsNoHost(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		busy := make(chan struct{})
@@ -169,7 +169,7 @@ func TestReadingOfFailuresKeepsNoHost(t *testing.T) {
 	})
 }
 
-// Many quick pages of one customer wait for about one of the costly pages of another, not for one
+// Many quick pages of one customer wait for about one of another's expensive pages, not for one
 // each.
 func TestQuickPagesWaitForOneCostlyPage(t *testing.T) {
 	bubble(t, func(t *testing.T) {

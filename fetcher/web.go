@@ -9,19 +9,19 @@ import (
 	"shoal.dev/shoal/pkg/egress"
 )
 
-// Web is the world outside: one try at a page, and what robots.txt says.
+// Web makes one try at a page, and checks robots.txt.
 type Web = unit.Web
 
 // HTTPWeb is the Web over HTTP.
 type HTTPWeb = web.Web
 
-// WebConfig is what an HTTPWeb is set by.
+// WebConfig configures an HTTPWeb.
 type WebConfig = web.Config
 
-// Bodies is a blob store, as far as bodies are kept there.
+// Bodies is a blob store for page bodies.
 type Bodies = keeping.Store
 
-// OpenWeb makes a Web over the one way out. It fails when the browser does not start.
+// OpenWeb makes a Web over one egress client. It fails if the browser does not start.
 func OpenWeb(ctx context.Context, client *egress.Client, config WebConfig) (*HTTPWeb, error) {
 	return web.Open(ctx, client, config)
 }

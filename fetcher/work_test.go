@@ -17,8 +17,8 @@ import (
 	"shoal.dev/shoal/pkg/stream"
 )
 
-// Pages of a start address whose domain has a price are charged under its row, by whichever tier
-// they came. An endpoint's row comes first.
+// Pages of a start address whose domain has a price are charged by that row, whatever their tier.
+// An endpoint's row has precedence.
 func TestPriceOfADomain(t *testing.T) {
 	for name, c := range map[string]struct {
 		charge model.Charge
@@ -181,7 +181,7 @@ func TestRowsBeyondARecord(t *testing.T) {
 	})
 }
 
-// items is a listing page.
+// items returns a listing page.
 func items(names ...string) string {
 	body := "<html>"
 	for _, name := range names {
@@ -301,7 +301,7 @@ func TestChains(t *testing.T) {
 	}
 }
 
-// A chain that is dispatched in parts makes the same pages as one that is not.
+// A chain dispatched in parts makes the same pages as an undivided one.
 func TestContinuation(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		r, stop := start(t, 1, paged(model.Pagination{Type: model.URLPageParam, Param: "p"}), nil)
@@ -311,7 +311,7 @@ func TestContinuation(t *testing.T) {
 		for n := 2; n <= 8; n++ {
 			r.web.page(fmt.Sprintf("%s?p=%d", url, n), items(fmt.Sprint(n)))
 		}
-		r.web.page(url+"?p=9", items("2", "0")) // rows of the chain's beginning
+		r.web.page(url+"?p=9", items("2", "0")) // rows of the chain's first pages
 		var from *model.Continuation
 		var got []string
 		for last := false; !last && len(got) < 20; {
@@ -373,7 +373,7 @@ func TestRedirects(t *testing.T) {
 	}
 }
 
-// checkSpacing checks every host's starts, robots.txt and redirects included.
+// checkSpacing checks the spacing of every host's starts, including robots.txt and redirects.
 func (r *rig) checkSpacing(rate float64) {
 	r.t.Helper()
 	r.web.mu.Lock()
@@ -414,7 +414,7 @@ func TestHostsAreAskedPolitely(t *testing.T) {
 	})
 }
 
-// Pages that robots.txt forbids are not asked for, so they take nothing of the host's pace.
+// Pages that robots.txt forbids are not requested, so they do not use the host's pace.
 func TestForbiddenPagesDoNotWait(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		r, stop := start(t, 1, title, func(r *rig, config *Config) {
@@ -435,7 +435,7 @@ func TestForbiddenPagesDoNotWait(t *testing.T) {
 	})
 }
 
-// While too many bytes are held nothing is started, and it goes on once they are published.
+// While too many bytes are held nothing starts. Starts resume once pages are published.
 func TestHeldBytesStopStarts(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		gate := make(chan struct{})
@@ -454,7 +454,7 @@ func TestHeldBytesStopStarts(t *testing.T) {
 	})
 }
 
-// gatedLog publishes no page before the gate is open.
+// gatedLog publishes no page until the gate is opened.
 type gatedLog struct {
 	stream.Log
 	gate chan struct{}

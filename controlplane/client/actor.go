@@ -6,18 +6,18 @@ import (
 	"shoal.dev/shoal/controlplane/internal/state"
 )
 
-// Actor is who calls the API, as the audit trail tells it. What a command says of it is what the
-// context of Propose has: no operation passes it on, so none can forget to.
+// Actor is who calls the API, for the audit trail. Propose takes it from its context, so no
+// operation has to pass it on.
 type Actor = state.Actor
 
 type actorKey struct{}
 
-// WithActor is a context that proposes everything for somebody.
+// WithActor returns a context whose commands are proposed for an actor.
 func WithActor(ctx context.Context, actor *Actor) context.Context {
 	return context.WithValue(ctx, actorKey{}, actor)
 }
 
-// ActorOf is for whom commands of a context are proposed; nil: the cluster by itself.
+// ActorOf returns the actor for whom a context's commands are proposed; nil: the cluster itself.
 func ActorOf(ctx context.Context) *Actor {
 	actor, _ := ctx.Value(actorKey{}).(*Actor)
 	return actor

@@ -9,7 +9,7 @@ import (
 	"shoal.dev/shoal/pkg/rowstore"
 )
 
-// What the audit trail consists of.
+// The parts of the audit trail.
 type (
 	AuditEntry  = state.AuditEntry
 	AuditChange = state.AuditChange
@@ -22,8 +22,8 @@ type AuditRecord struct {
 	Hash [32]byte
 }
 
-// Audit reads the audit trail, wherever its entries are. The query's path is the view's: what a
-// restore left behind is not read.
+// Audit reads the audit trail, wherever its entries are. It follows the view's path and so skips
+// what a restore abandoned.
 func (h *History) Audit(ctx context.Context, v *View, q rowstore.AuditQuery) ([]AuditRecord,
 	error) {
 	here, err := auditHere(v, q)
@@ -43,7 +43,7 @@ func (h *History) Audit(ctx context.Context, v *View, q rowstore.AuditQuery) ([]
 	return all[:min(q.Limit, len(all))], err
 }
 
-// auditPast are the entries that the archive has.
+// auditPast returns the entries in the archive.
 func (h *History) auditPast(ctx context.Context, v *View, q rowstore.AuditQuery, most int) (
 	[]AuditRecord, error) {
 	upto := v.AuditHead().Archived
@@ -61,7 +61,7 @@ func (h *History) auditPast(ctx context.Context, v *View, q rowstore.AuditQuery,
 	var found []AuditRecord
 	for _, record := range records {
 		if record.Number > upto {
-			break // the state has it, too
+			break // the state has it as well
 		}
 		e, err := archive.DecodeAudit(record)
 		if err != nil {
@@ -72,7 +72,7 @@ func (h *History) auditPast(ctx context.Context, v *View, q rowstore.AuditQuery,
 	return found, nil
 }
 
-// auditHere are the entries that the archive need not have yet.
+// auditHere returns the entries that may not be in the archive yet.
 func auditHere(v *View, q rowstore.AuditQuery) (here []AuditRecord, err error) {
 	upto := v.AuditHead().Archived
 	v.EachAudit(func(e *AuditEntry) bool {

@@ -5,10 +5,10 @@ import (
 	"shoal.dev/shoal/controlplane/internal/state"
 )
 
-// Catalogue is what is replicated of a file of products.
+// Catalogue is the replicated record of a file of products.
 type Catalogue = state.Catalogue
 
-// CatalogueState says how it stands with one.
+// CatalogueState is the state of a catalogue.
 type CatalogueState = state.CatalogueState
 
 // The states of a catalogue.

@@ -1,6 +1,6 @@
-// Package client is the control plane as the other roles see it: the only package of it that they
-// import. It reads replicated state, proposes commands, reports receipts and holds leases; in one
-// process by direct calls, across machines by the same interface.
+// Package client is the control plane as the other roles see it, and the only package of it that
+// they import. It reads replicated state, proposes commands, reports receipts and holds leases. It
+// works by direct calls in one process and by the same interface across machines.
 package client
 
 import (
@@ -59,14 +59,14 @@ type (
 	RunChanges   = state.RunChanges
 	DeletedGroup = state.DeletedGroup
 	Changes      = state.Changes
-	// Following is one follower of a customer, Taken what it has taken, Touch a thing that was
+	// Following is a follower of one customer, Taken a batch of its changes, Touch one thing that
 	// changed.
 	Following = state.Following
 	Taken     = state.Taken
 	Touch     = state.Touch
 )
 
-// What a touched thing is.
+// What kind of thing was touched.
 const (
 	TouchedJob    = state.TouchedJob
 	TouchedWallet = state.TouchedWallet
@@ -107,13 +107,13 @@ type (
 	GroupMembers   = command.GroupMembers
 	PutScraper     = command.PutScraperPayload
 	PutRetention   = command.PutRetentionPayload
-	// TakeMails and RecordMails stand around the sending of e-mails.
+	// TakeMails and RecordMails come before and after the sending of e-mails.
 	TakeMails   = command.TakeMailsPayload
 	RecordMails = command.RecordMailsPayload
 	MailLater   = command.MailLater
-	// PutThreshold says when a wallet is low.
+	// PutThreshold sets below which balance a wallet is low.
 	PutThreshold = command.PutThresholdPayload
-	// DeleteScraper leaves runs, and rows unless the query is WithData.
+	// DeleteScraper keeps the runs, and keeps the rows unless the query is WithData.
 	DeleteScraper = command.DeleteScraperPayload
 	// ForgetRemovals ends removals.
 	ForgetRemovals = command.ForgetRemovalsPayload
@@ -122,26 +122,26 @@ type (
 	DeleteRun       = command.DeleteRunPayload
 	NoteRowsRemoved = command.NoteRowsRemovedPayload
 	TargetRun       = command.DeletedRun
-	// ReleaseRun ends that a run is held back.
+	// ReleaseRun releases a run that is held back.
 	ReleaseRun = command.ReleaseRunPayload
-	// TellChanges tells of a run what changed since the one before it.
+	// TellChanges records what a run changed since the one before it.
 	TellChanges = command.TellChangesPayload
-	// DeleteGroup deletes a group; DeleteMembers and ForgetGroup end that.
+	// DeleteGroup deletes a group; DeleteMembers and ForgetGroup finish the deletion.
 	DeleteGroup   = command.DeleteGroupPayload
 	DeleteMembers = command.DeleteMembersPayload
 	ForgetGroup   = command.ForgetGroupPayload
 	PutSchema     = command.PutSchemaPayload
 	PutCategory   = command.PutCategoryPayload
-	// DeleteCategory leaves rows: they know of none.
+	// DeleteCategory keeps rows: they do not refer to categories.
 	DeleteCategory = command.DeleteCategoryPayload
 	ShareGroup     = command.ShareGroupPayload
 	RevokeShare    = command.RevokeSharePayload
-	// RemoveCustomer removes a customer, and EraseCustomer goes on with it.
+	// RemoveCustomer removes a customer, and EraseCustomer continues the removal.
 	RemoveCustomer = command.RemoveCustomerPayload
 	EraseCustomer  = command.EraseCustomerPayload
 	DeleteSchema   = command.DeleteSchemaPayload
 	Deletion       = command.Deletion
-	// PreviewDelete goes before every deletion that has a preview.
+	// PreviewDelete precedes every deletion that has a preview.
 	PreviewDelete = command.PreviewDeletePayload
 	ClaimCall     = command.ClaimCallPayload
 	RenewClaims   = command.RenewClaimsPayload
@@ -162,18 +162,18 @@ type (
 	SetPrices     = command.SetPricesPayload
 	DrainNode     = command.DrainNodePayload
 	RegisterNode  = command.RegisterNodePayload
-	// BlockCustomer ends what a customer may do; its runs under way go on.
+	// BlockCustomer blocks a customer's credentials; its open runs go on.
 	BlockCustomer   = command.BlockCustomerPayload
 	UnblockCustomer = command.UnblockCustomerPayload
-	// PutSettings changes what operators have set.
+	// PutSettings changes operator settings.
 	PutSettings = command.PutSettingsPayload
 	Settings    = state.Settings
-	// SeedPlans brings the plans that a server was started with.
+	// SeedPlans adds the plans that a server was started with.
 	SeedPlans  = command.SeedPlansPayload
 	Plan       = state.Plan
 	PlanLimit  = state.PlanLimit
 	RateFigure = state.RateFigure
-	// NoteSignIn has the audit trail tell of a sign-in, which failed or did not.
+	// NoteSignIn records a sign-in, failed or not, in the audit trail.
 	NoteSignIn    = command.NoteSignInPayload
 	CreateAccount = command.CreateAccountPayload
 	OpenSession   = command.OpenSessionPayload
@@ -184,26 +184,26 @@ type (
 	SetPassword    = command.SetPasswordPayload
 	DisableAccount = command.DisableAccountPayload
 	RemoveAccount  = command.RemoveAccountPayload
-	// PutLetter has a letter sent, and HandLetter makes one that an admin hands on. UseLetter sets
-	// a password by it, or makes the account.
+	// PutLetter has a letter sent, and HandLetter makes one for an admin to hand over. UseLetter
+	// sets a password with it, or makes the account.
 	PutLetter  = command.PutLetterPayload
 	HandLetter = command.HandLetterPayload
 	UseLetter  = command.UseLetterPayload
-	// AddPasskey and its like are the life of a passkey. UsePasskey signs in by it.
+	// AddPasskey and RemovePasskey manage passkeys. UsePasskey signs in with one.
 	AddPasskey    = command.AddPasskeyPayload
 	RemovePasskey = command.RemovePasskeyPayload
 	UsePasskey    = command.UsePasskeyPayload
-	// IssueTicket and TakeTicket stand around the opening of a stream.
+	// IssueTicket and TakeTicket authorize the opening of a stream.
 	IssueTicket = command.IssueTicketPayload
 	TakeTicket  = command.TakeTicketPayload
-	// IssueCode and its like are the life of a grant.
+	// IssueCode, RedeemCode, RefreshGrant and EndGrant are the life of a grant.
 	IssueCode    = command.IssueCodePayload
 	RedeemCode   = command.RedeemCodePayload
 	RefreshGrant = command.RefreshGrantPayload
 	EndGrant     = command.EndGrantPayload
 )
 
-// States of a top-up that its paying ends.
+// The states of a top-up after its payment.
 const (
 	TopUpApplied   = state.TopUpApplied
 	TopUpUnmatched = state.TopUpUnmatched
@@ -217,68 +217,68 @@ const (
 	OpDeleteGroup    = command.OpDeleteGroup
 	OpDeleteCategory = command.OpDeleteCategory
 	OpRemoveCustomer = command.OpRemoveCustomer
-	WithData         = command.WithData // of their queries
+	WithData         = command.WithData // in their queries
 )
 
 // LowBalanceMicros is the low-balance threshold of a new wallet unless an operator has set one.
 const LowBalanceMicros = state.LowBalanceMicros
 
-// Bounds of the days that an ended run stays in the history: no fewer than its rows stay.
+// Bounds of the days that the history keeps an ended run: no fewer than its rows are kept.
 const (
 	MinHistoryDays = state.MinHistoryDays
 	MaxHistoryDays = state.MaxHistoryDays
 )
 
-// LetterMillis is how long the link of a letter is good, in milliseconds.
+// LetterMillis is how long the link of a letter is valid, in milliseconds.
 const LetterMillis = state.LetterMillis
 
-// SessionMillis is how long a session lasts at most, in milliseconds.
+// SessionMillis is the longest life of a session, in milliseconds.
 const SessionMillis = state.SessionMillis
 
-// Call is the idempotency of an API call. Its claim and the command's effect are one step. When the
-// key's result is there already the command changes nothing, Replayed becomes true and the first
-// result (or fault) comes back.
+// Call is the idempotency of an API call. The claim of its key and the command's effect are one
+// step. If the key already has a result, the command changes nothing and Replayed becomes true. The
+// first result (or fault) is then returned.
 type Call struct {
 	Customer  string
 	Operation string
 	Key       string // the client's key, 1 to 255 bytes
-	Request   uint64 // hash of the request: another one under the same key is refused
+	Request   uint64 // hash of the request: another request under the same key is refused
 	Replayed  bool   // out
-	// Body is the hash of the streamed body, once it has come, 0: it has not, or there is none.
-	// FirstBody is that of the call that is Replayed.
+	// Body is the hash of the streamed body; 0: not complete yet, or none. FirstBody is the hash of
+	// the first call, when this one is Replayed.
 	Body, FirstBody uint64
-	// Ticket is set by a ClaimCall that went through: what is proposed under this Call afterwards
-	// completes, or releases, the claim.
+	// Ticket is set by a successful ClaimCall. Later commands under this Call complete or release
+	// the claim.
 	Ticket ids.ID
 }
 
-// Patience is how long a caller of the API waits for a control plane that has no leader: ten
-// elections. Who comes again with the same idempotency key gets what became of the first call.
+// Patience is how long an API call waits for a control plane without a leader: ten elections. A
+// retry with the same idempotency key gets the outcome of the first call.
 const Patience = 30 * time.Second
 
-// Proposer changes the state: it is all that Do and Begin need of a Client.
+// Proposer changes the state. Do and Begin need only this part of a Client.
 type Proposer interface {
-	// Propose is what Do and Begin go by, before the result has its type. It proposes a command and
-	// waits until this node has applied it. call may be nil. Faults of the command are
-	// *fault.Error. When the outcome cannot be learnt within ctx, or Patience, the error's code is
-	// unavailable, and the command may or may not have been applied. Propose has tried the same
+	// Propose proposes a command and waits until this node has applied it. Do and Begin use it and
+	// give the result its type. call may be nil. Faults of the command are *fault.Error. If the
+	// outcome is not known within ctx or Patience, the code is unavailable, and the command may or
+	// may not have been applied. All retries use one command id.
 	// command id all along.
 	Propose(ctx context.Context, payload command.Payload, call *Call) (any, error)
 }
 
 // Reader reads the state.
 type Reader interface {
-	// View is this node's copy of the state, which may lag behind the leader's.
+	// View returns this node's copy of the state, which may lag behind the leader's.
 	View() *View
-	// Fresh is a view that holds everything that was applied anywhere before the call (a
-	// linearizable read).
+	// Fresh returns a view that holds everything applied anywhere before the call (a linearizable
+	// read).
 	Fresh(ctx context.Context) (*View, error)
 }
 
 // Follower follows customers.
 type Follower interface {
-	// Follow tells what is changed of a customer in this node's copy of the state. It begins now,
-	// or behind an index up to which everything is known. The following's End must be called.
+	// Follow reports the changes of a customer in this node's copy of the state. It starts now, or
+	// after the index behind. The caller must call End on the result.
 	Follow(customer string, behind uint64) *Following
 }
 
@@ -287,19 +287,18 @@ type Client interface {
 	Proposer
 	Reader
 	Follower
-	// Settle applies a batch of receipts, in the order in which they were read. Then it hands the
-	// markers that stood behind them to the leader. Repeating it changes nothing.
+	// Settle applies a batch of receipts in the order in which they were read. It then hands the
+	// markers read after them to the leader. Repeating it changes nothing.
 	Settle(ctx context.Context, receipts []model.Receipt, markers []model.Marker) error
-	// Heartbeat renews a fetcher's leases and tells it what to hold.
+	// Heartbeat renews a fetcher's leases and returns the shards to hold.
 	Heartbeat(ctx context.Context, beat Heartbeat) (Leases, error)
-	// SafeTime is the time by which things may be removed for their age, as the leader is certain
-	// of it. While clocks disagree it is unavailable.
+	// SafeTime returns the leader's safe time for removing things by age. It is unavailable while
+	// clocks disagree.
 	SafeTime(ctx context.Context) (time.Time, error)
 	// Status describes the cluster for people.
 	Status(ctx context.Context) (Status, error)
-	// Nodes describes every registered node, by name, as the leader sees it. While there is no
-	// leader it tells within seconds what this node knows by itself: then no node's Suffrage is
-	// RaftLeader.
+	// Nodes describes every registered node, by name, as the leader sees it. Without a leader it
+	// returns, within seconds, what this node knows alone. Then no node's Suffrage is RaftLeader.
 	Nodes(ctx context.Context) ([]NodeStatus, error)
 }
 
@@ -307,25 +306,25 @@ type Client interface {
 type Heartbeat struct {
 	Node string
 	Boot ids.ID // this start of the process
-	// Holding are the shards whose task partition it has open, with the epochs under which it took
-	// them.
+	// Holding are the shards whose task partition the fetcher has open, with the epochs of their
+	// leases.
 	Holding []ShardEpoch
-	// Leaving: the process stops. It takes nothing more and lets go of what it holds on its own.
+	// Leaving: the process stops. It takes no more shards and releases those that it holds.
 	Leaving bool
-	// Short: the node's disk has less than its floor. It goes on with what it holds, and takes
-	// nothing more as long as another one can.
+	// Short: the node's disk is below its floor. It keeps its shards, and gets no more while
+	// another fetcher can take them.
 	Short  bool   `cbor:",omitempty"`
 	Open   int    // tasks held open
-	Unread int64  // records of its shards' tasks that it has not read, some seconds ago
-	Pages  uint64 // passed on since the start of the process
+	Unread int64  // task records of its shards that it has not read, some seconds ago
+	Pages  uint64 // passed on since the process started
 }
 
-// ShardEpoch names a holding of a shard.
+// ShardEpoch names one holding of a shard.
 type ShardEpoch struct {
 	Shard uint16
 	Epoch uint64
-	// Newest, in Hold, is the number of the newest dispatch sent to the shard. Whoever begins to
-	// hold it now has no task with a higher one.
+	// Newest, in Hold, is the number of the newest dispatch sent to the shard. A new owner has no
+	// task with a higher number yet.
 	Newest uint64 `cbor:",omitempty"`
 }
 
@@ -334,14 +333,14 @@ type Leases struct {
 	// For is how long every shard in Hold may be worked on, counted from before the heartbeat was
 	// sent.
 	For time.Duration
-	// Hold are the shards to hold from now on; one not yet in Holding is to be opened, one of
-	// another epoch anew.
+	// Hold are the shards to hold from now on. Open a shard that is not in Holding; reopen one
+	// whose epoch changed.
 	Hold []ShardEpoch
-	// Release are held shards to be handed over: begin no page, finish those that have begun,
-	// publish them, then leave the shard out of Holding.
+	// Release are held shards to hand over: begin no page, finish and publish those that have
+	// begun, then leave the shard out of Holding.
 	Release []ShardEpoch
-	// Soon: a shard is about to be free for this node; it should not wait a third of a lease to
-	// hear of it.
+	// Soon: a shard will soon be free for this node. It should ask again before a third of a lease
+	// has passed.
 	Soon bool
 }
 
@@ -357,8 +356,8 @@ type Status struct {
 	Owned    int // shards with an owner
 	OpenJobs int
 	Out      int // units out
-	// Pages and PageErrors were settled since the process started: delivered or errored, and those
-	// errored.
+	// Pages are the pages settled since the process started, delivered or errored. PageErrors are
+	// those that errored.
 	Pages      uint64
 	PageErrors uint64
 }
@@ -366,54 +365,53 @@ type Status struct {
 // NodeState says what is known of a node's life.
 type NodeState string
 
-// The states of a node. One that has no fetcher is only known to live where the members of the
-// cluster tell so.
+// The states of a node. Without gossip, only fetchers are known to be alive.
 const (
 	NodeAlive    NodeState = "ALIVE"
-	NodeDraining NodeState = "DRAINING" // told to drain, or stopping, and not done with it
+	NodeDraining NodeState = "DRAINING" // told to drain, or stopping, and not finished
 	NodeDrained  NodeState = "DRAINED"  // told to drain: owns no shard, holds nothing open
 	NodeLeft     NodeState = "LEFT"     // stopped cleanly
 	NodeFailed   NodeState = "FAILED"   // not heard for longer than a lease
 	NodeUnknown  NodeState = "UNKNOWN"
 )
 
-// Suffrage is what a node is in Raft.
+// Suffrage is a node's part in Raft.
 type Suffrage string
 
-// The suffrages; "" of a node that Raft does not have.
+// The suffrages; "" for a node that is not a server of Raft.
 const (
 	RaftLeader   Suffrage = "LEADER"
 	RaftVoter    Suffrage = "VOTER"
 	RaftNonvoter Suffrage = "NONVOTER"
 )
 
-// NodeStatus is a node as the leader sees it. What a fetcher's heartbeats say is 0 of a node that
-// sent none to this leader.
+// NodeStatus is a node as the leader sees it. Figures from heartbeats are 0 if the node sent none
+// to this leader.
 type NodeStatus struct {
 	Name     string
 	Roles    []string
 	Version  string
 	Capacity uint32        // weight of its fetcher, 0: none
-	Tiers    model.TierSet // ways in which its fetcher can fetch
+	Tiers    model.TierSet // supported by its fetcher
 	Boot     ids.ID        // its newest start
-	Draining bool          // told to, and not taken back
+	Draining bool          // told to drain, and the order still stands
 	State    NodeState
 	Shards   int // owned
-	Moving   int // of them, those that are being handed over
+	Moving   int // owned shards that are being handed over
 	Open     int // tasks held open
-	// Unread are the tasks in the log that it has not read yet, some seconds ago.
+	// Unread are the task records in the log that it has not read, some seconds ago.
 	Unread int64
-	// PagesPerSecond is what it passes on, over about the last heartbeats.
+	// PagesPerSecond is the rate at which it passes pages on, over about the last heartbeats.
 	PagesPerSecond float64
 	HeardMillis    int64 // since its newest heartbeat, -1: none
-	// GoneMillis is for how long it has been gone, as far as this leader saw it; nil: it is there.
+	// GoneMillis is how long it has been gone, as this leader saw it; nil: it is there.
 	GoneMillis *int64 `cbor:",omitempty"`
 	Suffrage   Suffrage
-	// Raft entries that it had not applied when it was asked; nil: it did not say
+	// Raft entries that it had not applied when asked; nil: unknown
 	Lag *uint64
 }
 
-// Do proposes a command by Propose. The command's declaration gives the result its type.
+// Do proposes a command by Propose and returns its result with the type that the command declares.
 func Do[R any](ctx context.Context, c Proposer, payload command.Of[R], call *Call) (R, error) {
 	result, err := c.Propose(ctx, payload, call)
 	if err != nil {
@@ -423,8 +421,8 @@ func Do[R any](ctx context.Context, c Proposer, payload command.Of[R], call *Cal
 	return command.ResultOf[command.Of[R]](result)
 }
 
-// Begin claims a call's key for an effect that a command of the type P is going to complete. replay
-// is nil, or what that command answered when the call was made before. call is not nil.
+// Begin claims a call's key for an effect that a command of type P will complete. replay is the
+// earlier result of that command if the call was made before, else nil. call must not be nil.
 func Begin[P command.Of[R], R any](ctx context.Context, c Proposer, claim ClaimCall,
 	call *Call) (replay *R, err error) {
 	answer, err := c.Propose(ctx, claim, call)

@@ -5,7 +5,7 @@ import (
 	"shoal.dev/shoal/controlplane/internal/state"
 )
 
-// What is replicated of kept exports.
+// The replicated records of kept exports.
 type (
 	Export      = state.Export
 	ExportState = state.ExportState

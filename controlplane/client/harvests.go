@@ -5,7 +5,7 @@ import (
 	"shoal.dev/shoal/controlplane/internal/state"
 )
 
-// What is replicated of harvests.
+// The replicated records of harvests.
 type (
 	Harvest      = state.Harvest
 	HarvestState = state.HarvestState
@@ -25,7 +25,7 @@ type (
 	ForgetHarvests = command.ForgetHarvestsPayload
 )
 
-// Bounds of harvests, and for how long their counts are remembered after their end, in
+// Bounds of harvests. HarvestKept is how long their counts are kept after their end, in
 // milliseconds.
 const (
 	MaxHarvestCap = command.MaxHarvestCap

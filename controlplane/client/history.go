@@ -15,10 +15,10 @@ import (
 	"shoal.dev/shoal/pkg/rowstore"
 )
 
-// PastRuns is what the state keeps of a scraper's runs that have left it.
+// PastRuns is what the state keeps of a scraper's archived runs.
 type PastRuns = state.PastRuns
 
-// Past is what a History reads of the row store.
+// Past is the part of the row store that a History reads.
 type Past interface {
 	PastRuns(ctx context.Context, q rowstore.PastQuery) ([]rowstore.PastRecord, error)
 	CountPast(ctx context.Context, path rowstore.Path, customer string,
@@ -27,15 +27,15 @@ type Past interface {
 	Audit(ctx context.Context, q rowstore.AuditQuery) ([]rowstore.AuditRecord, error)
 }
 
-// History is the one look-up of runs and ledger entries, wherever they are. What was sealed up to
-// the index that a view names is read from the archive, all else from the view. A view that was
-// taken before a record left the state shows it as before, so a read is of one moment.
+// History looks up runs and ledger entries, wherever they are. What was sealed up to the view's
+// archive index comes from the archive, the rest from the view. An older view still holds a record
+// that has left the state, so a read shows one moment.
 type History struct{ past Past }
 
-// NewHistory makes a look-up over an archive.
+// NewHistory makes a History over an archive.
 func NewHistory(past Past) *History { return &History{past} }
 
-// pastAtOnce is how many records of the archive are held at a time where all are visited.
+// pastAtOnce is how many archive records are held at a time while all are visited.
 const pastAtOnce = 500
 
 func (h *History) runs(ctx context.Context, v *View, q rowstore.PastQuery) ([]*Job, error) {
@@ -73,7 +73,7 @@ func (h *History) entries(ctx context.Context, v *View, q rowstore.PastEntriesQu
 	return entries, nil
 }
 
-// Run is a run, or a trial, by its id; nil when there is none.
+// Run returns a run or trial by id; nil if there is none.
 func (h *History) Run(ctx context.Context, v *View, id ids.ID) (*Job, error) {
 	if job := v.Job(id); job != nil {
 		return job, nil
@@ -101,8 +101,7 @@ func (h *History) ScraperRuns(ctx context.Context, v *View, scraper ids.ID,
 	return h.visit(ctx, v, q, here, visit)
 }
 
-// visit calls visit for runs of the view and those of a query, both from the newest to the oldest,
-// in their common order.
+// visit merges the runs of the view and of a query, newest first, and calls visit for each.
 func (h *History) visit(ctx context.Context, v *View, q rowstore.PastQuery, here []*Job,
 	visit func(*Job) bool) error {
 	for {
@@ -135,13 +134,13 @@ func (h *History) visit(ctx context.Context, v *View, q rowstore.PastQuery, here
 	return nil
 }
 
-// Newer says whether one run was launched after another: the order of a history.
+// Newer says whether a was launched after b. It is the order of a history.
 func Newer(a, b *Job) bool {
 	return cmp.Or(cmp.Compare(a.Queued, b.Queued), bytes.Compare(a.ID[:], b.ID[:])) > 0
 }
 
-// Newest is the customer's newest run or trial that has begun, nil without one. Of what the state
-// has not it knows no trial.
+// Newest returns the customer's newest run or trial that has begun, or nil. It ignores trials in
+// the archive.
 func (h *History) Newest(ctx context.Context, v *View, customer string) (newest *Job, err error) {
 	kept := false
 	v.CustomerJobs(customer, func(job *Job) bool {
@@ -151,7 +150,7 @@ func (h *History) Newest(ctx context.Context, v *View, customer string) (newest 
 		kept = v.Archived(job) && !job.Unlisted()
 		return !kept
 	})
-	if kept { // those that stay are the newest
+	if kept { // the state keeps the newest
 		return newest, nil
 	}
 	jobs, err := h.runs(ctx, v, rowstore.PastQuery{Customer: customer, By: rowstore.ByQueued,
@@ -162,18 +161,18 @@ func (h *History) Newest(ctx context.Context, v *View, customer string) (newest 
 	return newest, err
 }
 
-// RunsOf are the runs of a customer, in one group unless that is zero; without trials.
+// RunsOf selects the runs of a customer, in one group unless that is zero; without trials.
 type RunsOf struct {
 	Customer string
 	Group    ids.ID
 	Queued   rowstore.PastSpan // when they were queued
 }
 
-// RunsBefore are runs, newest first, behind a place; nil: from the newest.
+// RunsBefore returns runs before a place, newest first; nil: from the newest.
 func (h *History) RunsBefore(ctx context.Context, v *View, of RunsOf, place *rowstore.PastPlace,
 	most int) ([]*Job, error) {
 	if to := of.Queued.To; to > 0 && (place == nil || place.Value >= to) {
-		place = &rowstore.PastPlace{Value: to} // no id comes before zero
+		place = &rowstore.PastPlace{Value: to} // no id is below zero
 	}
 	var here, found []*Job
 	v.CustomerJobs(of.Customer, func(job *Job) bool {
@@ -210,8 +209,8 @@ func (h *History) RunsBefore(ctx context.Context, v *View, of RunsOf, place *row
 	return found, err
 }
 
-// ListsOf are those of some link lists that a customer's runs and trials have, at most
-// rowstore.MaxPast.
+// ListsOf returns those of the link lists that belong to a customer's runs or trials. At most
+// rowstore.MaxPast lists.
 func (h *History) ListsOf(ctx context.Context, v *View, customer string, lists []ids.ID) ([]ids.ID,
 	error) {
 	var theirs []ids.ID
@@ -230,10 +229,10 @@ func (h *History) ListsOf(ctx context.Context, v *View, customer string, lists [
 	return theirs, err
 }
 
-// Groups are those that a customer's runs are, or were, in.
+// Groups returns the groups that a customer's runs are, or were, in.
 func (h *History) Groups(ctx context.Context, v *View, customer string) ([]ids.ID, error) {
 	var groups []ids.ID
-	known := map[ids.ID]bool{{}: true} // a trial has none
+	known := map[ids.ID]bool{{}: true} // a trial has no group
 	add := func(group ids.ID) {
 		if !known[group] {
 			known[group] = true
@@ -252,23 +251,23 @@ func (h *History) Groups(ctx context.Context, v *View, customer string) ([]ids.I
 	return groups, err
 }
 
-// RunPage asks for part of a customer's runs, without trials, by number.
+// RunPage selects a page of a customer's runs, without trials, by number.
 type RunPage struct {
 	Customer string
-	// Wanted says of group, scraper and state whether their runs are listed; nil: all.
+	// Wanted says whether runs of a group, scraper and state are listed; nil: all.
 	Wanted func(rowstore.PastKind) bool
-	Narrow bool // Wanted will hardly want all of them
-	// Without are runs that are not listed, at most rowstore.MaxPast.
+	Narrow bool // Wanted probably selects few of them
+	// Without are runs to leave out, at most rowstore.MaxPast.
 	Without []ids.ID
 	Queued  rowstore.PastSpan // when they were queued
 	By      rowstore.PastOrder
-	// Compare is By, of runs of which one differs from the other; without the direction.
+	// Compare orders runs as By does, ascending.
 	Compare       func(a, b *Job) int
 	Descending    bool
 	Offset, Limit int
 }
 
-// Runs is a page, and how many runs there are on all pages together.
+// Runs returns a page, and the number of runs on all pages.
 func (h *History) Runs(ctx context.Context, v *View, p RunPage) ([]*Job, int64, error) {
 	order := func(a, b *Job) int {
 		n := cmp.Or(p.Compare(a, b), bytes.Compare(a.ID[:], b.ID[:]))
@@ -298,9 +297,9 @@ func (h *History) Runs(ctx context.Context, v *View, p RunPage) ([]*Job, int64, 
 	return page[:min(p.Limit, len(page))], total + int64(len(here)), nil
 }
 
-// archivedPage is what the archive has of a page, and how many runs it has on all pages. The page
-// is q with the kinds that are wanted, which the count tells. Mostly they are all there are, so
-// these are read meanwhile.
+// archivedPage returns the archive's part of a page, and how many runs the archive has on all
+// pages. The query needs the wanted kinds, which the count finds. Mostly all kinds are wanted, so
+// it reads the page in parallel without them.
 func (h *History) archivedPage(ctx context.Context, v *View, p RunPage,
 	q rowstore.PastQuery) (past []*Job, total int64, err error) {
 	var meanwhile sync.WaitGroup
@@ -320,14 +319,14 @@ func (h *History) archivedPage(ctx context.Context, v *View, p RunPage,
 	return past, total, err
 }
 
-// mergePage is what begins at an offset of two rows together, both in an order. Of the one, past
-// begins at its record of number first. The one has as many before the offset as the other, here,
-// has, so the page begins there or behind.
+// mergePage returns the page at offset of past and here merged in order. past begins at its record
+// number first. At most len(here) records of here precede the offset, so the page begins at that
+// record or later.
 func mergePage[T any](past, here []T, order func(a, b T) int, first, offset int) []T {
 	at := first
 	if first > 0 {
 		if len(past) == 0 {
-			return nil // the page lies behind the end
+			return nil // the page lies beyond the end
 		}
 		before, _ := slices.BinarySearchFunc(here, past[0], order)
 		here, at = here[before:], at+before
@@ -337,7 +336,7 @@ func mergePage[T any](past, here []T, order func(a, b T) int, first, offset int)
 	return merged[min(offset-at, len(merged)):]
 }
 
-// countRuns counts what the archive has for a page. kinds is nil when the page is of all.
+// countRuns counts the archived runs of all pages. kinds is nil if every kind is wanted.
 func (h *History) countRuns(ctx context.Context, v *View, p RunPage) (total int64,
 	kinds []rowstore.PastKind, err error) {
 	path := archive.Path(v)
@@ -369,7 +368,7 @@ func (h *History) countRuns(ctx context.Context, v *View, p RunPage) (total int6
 	return total, kinds, nil
 }
 
-// EntriesOf are the ledger entries of runs, by their ids. A trial that delivered nothing has none.
+// EntriesOf returns the ledger entries of runs by id. A trial that delivered nothing has none.
 func (h *History) EntriesOf(ctx context.Context, v *View, jobs []*Job) (map[ids.ID]*Entry, error) {
 	found, elsewhere := map[ids.ID]*Entry{}, []ids.ID{}
 	var whose []string
@@ -394,8 +393,8 @@ func (h *History) EntriesOf(ctx context.Context, v *View, jobs []*Job) (map[ids.
 	return found, err
 }
 
-// ClosedAfter are the next runs and trials, at most most, that were closed by commands behind an
-// index, in the order in which they were. Their Index is where the next ones follow.
+// ClosedAfter returns the next runs and trials that commands after an index closed, at most most,
+// in order. Continue from the Index of the last one.
 func (h *History) ClosedAfter(ctx context.Context, v *View, index uint64, most int) ([]*Job,
 	error) {
 	var jobs []*Job
@@ -414,5 +413,5 @@ func (h *History) ClosedAfter(ctx context.Context, v *View, index uint64, most i
 	return jobs, nil
 }
 
-// lastID comes behind every other.
+// lastID sorts after every other id.
 var lastID = ids.ID{0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff}

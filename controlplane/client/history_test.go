@@ -20,8 +20,8 @@ import (
 	"shoal.dev/shoal/pkg/rowstore/rowstoretest"
 )
 
-// twins are two control planes that are given the same commands. The history of one leaves its
-// state now and then.
+// twins are two control planes that get the same commands. One of them archives its history now and
+// then.
 type twins struct {
 	t           *testing.T
 	clock       *clock.Manual
@@ -55,7 +55,7 @@ func (w *twins) must(payload command.Payload) {
 	w.less.Must(w.t, payload)
 }
 
-// launch begins a run, unless its scraper has one.
+// launch begins a run unless its scraper has an open one.
 func (w *twins) launch(scraper ids.ID) {
 	for _, job := range w.whole.View().OpenJobsOf(scraper) {
 		if !job.State.Final() {
@@ -68,7 +68,7 @@ func (w *twins) launch(scraper ids.ID) {
 	w.open = append(w.open, run.Job)
 }
 
-// end stops a run, or settles pages of it to its end, and closes it.
+// end stops a run, or settles its pages to the end, and closes it.
 func (w *twins) end(at int, delivered uint32) {
 	job := w.open[at]
 	w.open = slices.Delete(w.open, at, at+1)
@@ -94,14 +94,14 @@ func (w *twins) end(at int, delivered uint32) {
 	}
 }
 
-// drop moves history out of the one; the other has a command meanwhile that changes nothing.
+// drop archives history of one twin; the other gets a command without effect.
 func (w *twins) drop(keep int) {
 	w.less.Archive(w.t, &w.past, keep)
 	w.whole.Must(w.t, command.TickPayload{})
 }
 
-// TestHistoryIsWhole: whatever has left the state, and in whatever steps, every read is answered as
-// if nothing had.
+// TestHistoryIsWhole: whatever was archived, and in whatever steps, every read returns the same as
+// without an archive.
 func TestHistoryIsWhole(t *testing.T) {
 	rapid.Check(t, func(r *rapid.T) {
 		w := newTwins(t)
@@ -126,7 +126,7 @@ func TestHistoryIsWhole(t *testing.T) {
 	})
 }
 
-// alike is what does not differ by the commands that only one of the two had.
+// alike ignores what differs because only one twin got some commands.
 var alike = cmp.Options{cmpopts.IgnoreFields(client.Job{}, "Index"),
 	cmpopts.IgnoreFields(client.Entry{}, "Created"), cmpopts.EquateEmpty()}
 
@@ -146,7 +146,7 @@ func same[T any](r *rapid.T, what string, read func(*client.History, *client.Vie
 	}
 }
 
-// answer is a page and how many there are on all.
+// answer is a page and the total over all pages.
 type answer[T any] struct {
 	Page  []T
 	Total int64
@@ -290,7 +290,7 @@ func (w *twins) compare(r *rapid.T) {
 
 func newerRun(a, b *client.Job) int { return int(a.Queued - b.Queued) }
 
-// checkSums holds what is left of the past on wallets and scrapers against all of it.
+// checkSums checks the sums of the past on wallets and scrapers against all of it.
 func (w *twins) checkSums(r *rapid.T) {
 	view := w.less.View()
 	wallet, here := view.Wallet("alice"), int64(0)
@@ -329,7 +329,7 @@ func (w *twins) checkSums(r *rapid.T) {
 	}
 }
 
-// asked notes the most records that one read asks for.
+// asked records the largest number of records that one read asks for.
 type asked struct {
 	client.Past
 	most int
@@ -346,7 +346,7 @@ func (a *asked) PastEntries(ctx context.Context, q rowstore.PastEntriesQuery) (
 	return a.Past.PastEntries(ctx, q)
 }
 
-// TestHistoryIsReadInParts: whatever there is, a part is all that a read by cursor holds.
+// TestHistoryIsReadInParts: a read by cursor never holds more than one part.
 func TestHistoryIsReadInParts(t *testing.T) {
 	w := newTwins(t)
 	const runs, most = 40, 3

@@ -5,7 +5,7 @@ import (
 	"shoal.dev/shoal/controlplane/internal/state"
 )
 
-// Import is what is replicated of an upload.
+// Import is the replicated record of an upload.
 type Import = state.Import
 
 // The commands on uploads.
@@ -15,10 +15,10 @@ type (
 	AdvanceImport = command.AdvanceImportPayload
 	EndImport     = command.EndImportPayload
 	ForgetImports = command.ForgetImportsPayload
-	// PutUploadLimits sets how long files of a customer may be.
+	// PutUploadLimits sets how long a customer's files may be.
 	PutUploadLimits = command.PutUploadLimitsPayload
 	UploadFigures   = state.UploadFigures
-	// BeginReExtract makes a run of the kept bodies of another one.
+	// BeginReExtract makes a run from the kept bodies of another run.
 	BeginReExtract   = command.BeginReExtractPayload
 	ReExtracted      = command.ReExtracted
 	AdvanceReExtract = command.AdvanceReExtractPayload
@@ -33,10 +33,10 @@ const (
 	MaxHidden      = command.MaxHidden
 )
 
-// RoomForImport is by what an upload is refused as one too many. The command decides again.
+// RoomForImport returns why a customer may not have one more upload. The command checks again.
 func RoomForImport(v *View, customer string) error { return command.RoomForImport(v, customer) }
 
-// RoomForScraper is by what one more scraper is refused. The command decides again.
+// RoomForScraper returns why a customer may not have one more scraper. The command checks again.
 func RoomForScraper(v *View, customer string, by *PlanCap) error {
 	return command.RoomForScraper(v, customer, by)
 }

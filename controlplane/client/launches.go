@@ -5,7 +5,7 @@ import (
 	"shoal.dev/shoal/controlplane/internal/state"
 )
 
-// The launch of a group.
+// The commands that launch and stop a group.
 type (
 	// LaunchRuns launches scrapers of a group, and StopGroup stops them all.
 	LaunchRuns     = command.LaunchRunsPayload
@@ -18,7 +18,7 @@ type (
 	SkipReason = state.SkipReason
 )
 
-// The reasons that are known before the command, and SkipBlocked.
+// The reasons to skip a scraper that are known before the command, and SkipBlocked.
 const (
 	SkipFile         = state.SkipFile
 	SkipRunning      = state.SkipRunning
@@ -39,12 +39,12 @@ const (
 	MaxSkips      = command.MaxSkips
 )
 
-// SkipFor is the reason to skip a scraper whose launch had a fault.
+// SkipFor returns the reason to skip a scraper whose launch had a fault.
 func SkipFor(err error) SkipReason { return command.SkipFor(err) }
 
-// What starts by itself.
+// Scheduled starts.
 type (
-	// Schedule is when a scraper, or a group, starts.
+	// Schedule says when a scraper or a group starts.
 	Schedule     = state.Schedule
 	Start        = state.Start
 	PutStartType = command.PutStartTypePayload
@@ -54,5 +54,5 @@ type (
 	DueRuns = state.DueRuns
 )
 
-// DueOf is what the arguments of an item say.
+// DueOf decodes the arguments of an item.
 func DueOf(args []byte) DueRuns { return state.DueOf(args) }

@@ -9,8 +9,8 @@ import (
 	"shoal.dev/shoal/pkg/rowstore"
 )
 
-// Entries is part of what a customer's ledger has of a span, newest first, by number, and how many
-// entries that has.
+// Entries returns a page of a customer's ledger within a time span, newest first, and the number of
+// entries in the span.
 func (h *History) Entries(ctx context.Context, v *View, customer string, made rowstore.PastSpan,
 	offset, limit int) (entries []*Entry, total int64, err error) {
 	wallet := v.Wallet(customer)
@@ -39,8 +39,8 @@ func (h *History) Entries(ctx context.Context, v *View, customer string, made ro
 	if limit == 0 {
 		return nil, total, nil
 	}
-	// Entries are archived in the order in which they were sealed, not made: what is here may be
-	// older than what is there.
+	// Entries are archived in the order of their seals, not of their creation. So an entry in the
+	// state may be older than one in the archive.
 	first := max(offset-len(here), 0)
 	past, err := h.entries(ctx, v, rowstore.PastEntriesQuery{Customers: []string{customer},
 		Offset: first, Limit: offset + limit - first})
@@ -51,15 +51,14 @@ func (h *History) Entries(ctx context.Context, v *View, customer string, made ro
 	return page[:min(limit, len(page))], total, nil
 }
 
-// sinceThen is how many entries of a ledger were made since a time, and the oldest of them; nil:
-// there is none.
+// sinceThen counts the entries of a ledger made since a time; oldest is nil if there are none.
 type sinceThen struct {
 	count  int
 	oldest *Entry
 }
 
-// since finds the entries that were made at a time or later. The archive has no index by time. Its
-// order is that of time all the same, so a search reads one record for each halving.
+// since finds the entries made at a time or later. The archive has no index by time, but its order
+// follows time. So a binary search reads one record per step.
 func (h *History) since(ctx context.Context, v *View, customer string, at int64) (found sinceThen,
 	err error) {
 	for _, e := range h.entriesHere(v, customer, nil) {
@@ -89,7 +88,7 @@ func (h *History) since(ctx context.Context, v *View, customer string, at int64)
 	return found, nil
 }
 
-// EntriesWithin is EntriesBefore of what the ledger has of a span. A place is one within it.
+// EntriesWithin is EntriesBefore limited to a time span. A place must lie within the span.
 func (h *History) EntriesWithin(ctx context.Context, v *View, customer string,
 	made rowstore.PastSpan, before *rowstore.PastPlace, most int) ([]*Entry, error) {
 	if before == nil && made.To > 0 && v.Wallet(customer) != nil {
@@ -110,9 +109,9 @@ func (h *History) EntriesWithin(ctx context.Context, v *View, customer string,
 	return entries, err
 }
 
-// EntriesBefore is part of a customer's ledger, newest first, of the entries before a place; nil:
-// from the newest. One command makes many entries of a customer where it launches many runs, so
-// that an index alone is no place.
+// EntriesBefore returns entries of a customer's ledger, newest first, before a place; nil: from the
+// newest. A place is more than an index, because one command that launches many runs makes many
+// entries.
 func (h *History) EntriesBefore(ctx context.Context, v *View, customer string,
 	before *rowstore.PastPlace, most int) ([]*Entry, error) {
 	past, err := h.entries(ctx, v, rowstore.PastEntriesQuery{Customers: []string{customer},
@@ -125,12 +124,12 @@ func (h *History) EntriesBefore(ctx context.Context, v *View, customer string,
 	return merged[:min(most, len(merged))], nil
 }
 
-// PlaceOf is where a ledger goes on behind an entry.
+// PlaceOf returns the place at which a ledger continues after an entry.
 func PlaceOf(e *Entry) *rowstore.PastPlace {
 	return &rowstore.PastPlace{Value: int64(e.Created), ID: e.ID}
 }
 
-// entriesHere are the entries that the archive has not, newest first, of those before a place; nil:
+// entriesHere returns the entries before a place that the archive does not have, newest first; nil:
 // all.
 func (h *History) entriesHere(v *View, customer string, before *rowstore.PastPlace) []*Entry {
 	var here []*Entry

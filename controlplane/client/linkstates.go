@@ -7,14 +7,13 @@ import (
 	"shoal.dev/shoal/pkg/work"
 )
 
-// Stated is how far the states of sites' links are: the index up to which closed runs have told
-// theirs.
+// Stated is the index up to which closed runs have reported the states of their sites' links.
 type Stated struct {
 	Upto uint64
 }
 
-// StatesAreBehind says whether the links of a scraper's site do not have the states yet that its
-// newest closed run gave them. Before anybody has told any they are not.
+// StatesAreBehind says whether a site's links lack the states that the scraper's newest closed run
+// gave them. It is false until link states are first reported.
 func StatesAreBehind(v *View, scraper ids.ID) (behind bool) {
 	told, at := false, Stated{}
 	for _, item := range v.WorkOf(work.LinkStates, "") {
@@ -23,7 +22,7 @@ func StatesAreBehind(v *View, scraper ids.ID) (behind bool) {
 	if !told {
 		return false
 	}
-	v.ScraperJobs(scraper, func(job *Job) bool { // the newest first
+	v.ScraperJobs(scraper, func(job *Job) bool { // newest first
 		behind = job.Closed && !job.File && job.Index > at.Upto
 		return !job.Closed
 	})

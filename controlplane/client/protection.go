@@ -16,12 +16,12 @@ import (
 	"shoal.dev/shoal/pkg/rowstore"
 )
 
-// keyNames are the columns that tell rows apart where nobody says which, the first one first.
+// keyNames are the default key columns, in order of preference.
 func keyNames() []string {
 	return []string{"EAN", "GTIN", "EAN13", "barcode", "SKU", "MPN", "product_id", "id", "url"}
 }
 
-// ReadsRows is the reads by which stored columns are found: the API's row store, or that of ingest.
+// ReadsRows reads stored columns from the row store of the API or of ingest.
 type ReadsRows interface {
 	Horizon(ctx context.Context) (int64, error)
 	Scan(ctx context.Context, q rowstore.ScanQuery) ([]json.RawMessage, int64, error)
@@ -29,11 +29,11 @@ type ReadsRows interface {
 	EachRecord(ctx context.Context, job ids.ID, visit func(rowstore.Record) error) error
 }
 
-// KeyColumnOf is the column by which the next file's rows are added to a protected scraper's. It is
-// the one that was fixed, else the one that the matching setup uses. A match that has not come to
-// the rows has told none yet: then it is the one that it will find. Else it is the first of
-// keyNames that the stored rows have, in any case of letters, or what was asked for. Faults:
-// KEY_COLUMN_REQUIRED, KEY_COLUMN_INVALID of a column that no stored row has.
+// KeyColumnOf returns the column by which the next file is merged into a protected scraper's rows.
+// The fixed column wins, then the one that the matching setup uses. If the match has not run yet,
+// it predicts the match's column. Otherwise it is the first of keyNames that the rows have, in any
+// case, or else asked. Faults: KEY_COLUMN_REQUIRED; KEY_COLUMN_INVALID if no stored row has the
+// column.
 func KeyColumnOf(ctx context.Context, rows ReadsRows, v *View, s *Scraper, asked string) (string,
 	error) {
 	if p := s.Protection; p != nil && p.Key != "" {
@@ -68,7 +68,7 @@ func KeyColumnOf(ctx context.Context, rows ReadsRows, v *View, s *Scraper, asked
 		}
 	}
 	if len(named) == 0 && asked != "" && !strings.HasPrefix(asked, "_") {
-		return asked, nil // its rows are gone: the file's own columns count
+		return asked, nil // no rows are left: the file's own columns count
 	}
 	if asked == "" {
 		return "", fault.Invalid(fault.KeyColumnRequired, "keyColumn",
@@ -87,7 +87,7 @@ func KeyColumnOf(ctx context.Context, rows ReadsRows, v *View, s *Scraper, asked
 	return asked, nil
 }
 
-// MatchedColumns tells by the first rows of a run which of its columns a match uses.
+// MatchedColumns returns the columns that a match uses, judged by the first rows of a run.
 func MatchedColumns(docs []json.RawMessage) (match.Columns, error) {
 	named := map[string]string{}
 	if err := addNames(named, docs); err != nil {
@@ -96,7 +96,7 @@ func MatchedColumns(docs []json.RawMessage) (match.Columns, error) {
 	return match.ColumnsOf(slices.Sorted(maps.Keys(named))), nil
 }
 
-// addNames adds the columns of rows, each under its own name.
+// addNames adds the column names of rows to named.
 func addNames(named map[string]string, docs []json.RawMessage) error {
 	for _, doc := range docs {
 		var row map[string]json.RawMessage
@@ -112,9 +112,9 @@ func addNames(named map[string]string, docs []json.RawMessage) error {
 	return nil
 }
 
-// storedNames are the columns of all rows, by their names in lower case. Of those that differ in
-// case alone it has the first by name. The sums of page records have them; where a page has none
-// the rows are read.
+// storedNames returns the columns of all rows by lower-case name. If names differ only in case, the
+// first by name wins. They come from the sums of page records, or from the rows where a page has no
+// sums.
 func storedNames(ctx context.Context, rows ReadsRows, q rowstore.ScanQuery) (map[string]string,
 	error) {
 	runs, err := rows.Holding(ctx, q.Scope, MaxHidden)

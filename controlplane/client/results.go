@@ -9,16 +9,16 @@ import (
 	"shoal.dev/shoal/pkg/ids"
 )
 
-// Made says how the rows of a group are made of another one's.
+// Made says how the rows of a group are made from another group's.
 type Made = state.Made
 
-// The ways.
+// The ways in which rows are made.
 const (
 	Enriched = state.Enriched
 	Matched  = state.Matched
 )
 
-// The commands on rows that are made of others, and on uploads that are protected.
+// The commands on rows made from other rows, and on protected uploads.
 type (
 	ProtectGroup = command.ProtectGroupPayload
 	FixKey       = command.FixKeyPayload
@@ -27,17 +27,17 @@ type (
 	BegunResult  = command.BegunResult
 )
 
-// Bounds of them.
+// Bounds of results and key columns.
 const (
 	MaxResultArgs = command.MaxResultArgs
 	MaxKeyColumns = command.MaxKeyColumns
 	MaxKeyColumn  = command.MaxKeyColumn
 )
 
-// MaxMerged is how many runs are merged at once.
+// MaxMerged is the largest number of runs in one merge.
 const MaxMerged = 100
 
-// AppendMerge writes the runs that a merge is of, at most MaxMerged, for its work.
+// AppendMerge encodes the runs of a merge, at most MaxMerged, as arguments of its work.
 func AppendMerge(to []byte, runs []ids.ID) []byte {
 	for _, run := range runs {
 		to = append(to, run[:]...)
@@ -45,7 +45,7 @@ func AppendMerge(to []byte, runs []ids.ID) []byte {
 	return to
 }
 
-// ReadMerge is what AppendMerge has written.
+// ReadMerge decodes what AppendMerge has written.
 func ReadMerge(args []byte) ([]ids.ID, error) {
 	var runs []ids.ID
 	for run := range slices.Chunk(args, len(ids.ID{})) {

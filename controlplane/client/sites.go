@@ -5,7 +5,7 @@ import (
 	"shoal.dev/shoal/controlplane/internal/state"
 )
 
-// Site is what is replicated of a scraper's fixed list of links.
+// Site is the replicated record of a scraper's fixed list of links.
 type Site = state.Site
 
 // The commands on sites.
@@ -17,5 +17,5 @@ type (
 // SitesSince is the first cluster version in which scrapers have sites.
 const SitesSince = state.SitesSince
 
-// MaxSiteLinks is how many links a site has at most.
+// MaxSiteLinks is the largest number of links of a site.
 const MaxSiteLinks = command.MaxSiteLinks

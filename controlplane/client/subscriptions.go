@@ -5,7 +5,7 @@ import (
 	"shoal.dev/shoal/controlplane/internal/state"
 )
 
-// What is replicated of subscriptions.
+// The replicated records of subscriptions.
 type (
 	Subscription  = state.Subscription
 	Contract      = state.Contract
@@ -18,8 +18,8 @@ type (
 
 // The commands on subscriptions.
 type (
-	// BeginMove stands before a change that goes to the payment provider. OpenCheckout,
-	// TellContract or EndMove end it.
+	// BeginMove precedes a change at the payment provider. OpenCheckout, TellContract or EndMove
+	// ends the move.
 	BeginMove    = command.BeginMovePayload
 	OpenCheckout = command.OpenCheckoutPayload
 	TellContract = command.TellContractPayload
@@ -32,7 +32,7 @@ type (
 // StarterPlan is the free plan.
 const StarterPlan = state.StarterPlan
 
-// Standings of a contract.
+// The standings of a contract.
 const (
 	ContractPending = state.ContractPending
 	ContractLapsed  = state.ContractLapsed
@@ -40,7 +40,7 @@ const (
 	ContractEnded   = state.ContractEnded
 )
 
-// States of an invoice.
+// The states of an invoice.
 const (
 	InvoiceDraft         = state.InvoiceDraft
 	InvoiceOpen          = state.InvoiceOpen

@@ -5,7 +5,7 @@ import (
 	"shoal.dev/shoal/controlplane/internal/state"
 )
 
-// What is replicated of webhooks.
+// The replicated records of webhooks.
 type (
 	Webhook  = state.Webhook
 	Delivery = state.Delivery
@@ -16,7 +16,7 @@ type (
 	PutWebhook    = command.PutWebhookPayload
 	RotateWebhook = command.RotateWebhookPayload
 	DeleteWebhook = command.DeleteWebhookPayload
-	// RecordDeliveries notes calls of webhooks; SendDelivery has one made anew.
+	// RecordDeliveries records calls of webhooks; SendDelivery has one repeated.
 	RecordDeliveries = command.RecordDeliveriesPayload
 	TriedDelivery    = command.TriedDelivery
 	SendDelivery     = command.SendDeliveryPayload

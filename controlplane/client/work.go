@@ -11,10 +11,10 @@ import (
 	"shoal.dev/shoal/pkg/work"
 )
 
-// WorkItem is an item of background work as the state has it.
+// WorkItem is an item of background work in the state.
 type WorkItem = state.Work
 
-// WorkState says what becomes of an item next.
+// WorkState says what happens to an item next.
 type WorkState = state.WorkState
 
 // The states of an item.
@@ -28,10 +28,10 @@ const (
 // EnqueueWork adds an item of background work.
 type EnqueueWork = command.EnqueueWorkPayload
 
-// Commands and workers have the same bound.
+// The bounds of commands and workers must be equal.
 var _ = [1]struct{}{}[work.MaxProgress-state.MaxWorkProgress]
 
-// Work is the table of background work as a start of a node sees it.
+// Work returns the table of background work for one start of a node.
 func Work(c Client, node string, boot ids.ID) work.Table { return workTable{c, node, boot} }
 
 type workTable struct {
@@ -53,7 +53,7 @@ func (t workTable) Held() []work.Item {
 	return held
 }
 
-// Look implements work.Table. Before the cluster has the table there is nothing to see.
+// Look implements work.Table. It finds nothing before the cluster has the table.
 func (t workTable) Look(now time.Time, kinds []string) work.Look {
 	view, look := t.client.View(), work.Look{Nodes: 1}
 	if view.Cluster() == nil || view.ClusterVersion() < state.WorkSince {
@@ -83,7 +83,7 @@ func (t workTable) Look(now time.Time, kinds []string) work.Look {
 	return look
 }
 
-// recurs says whether the service's own item of a kind is there.
+// recurs says whether the service's own item of a kind exists.
 func recurs(view *View, kind string) bool {
 	for _, w := range view.WorkOf(kind, "") {
 		if w.State != state.WorkFailed {
@@ -99,7 +99,7 @@ func (t workTable) Recur(ctx context.Context, id ids.ID, kind string, wake bool)
 	return err
 }
 
-// outcomeOf is an end as commands name it.
+// outcomeOf returns the command's outcome for an end.
 func outcomeOf(end work.End) command.WorkOutcome {
 	switch end {
 	case work.Ended:

@@ -12,10 +12,10 @@ import (
 	"time"
 )
 
-// authorityYears is how long a cluster's authority is good for.
+// authorityYears is how long a cluster's authority is valid.
 const authorityYears = 10
 
-// Authority is what a cluster is made with. Whoever has its file can make nodes of the cluster.
+// Authority is the root of a cluster. Whoever has its file can make nodes of the cluster.
 type Authority struct {
 	Cluster   string
 	GossipKey []byte             // GossipKeyBytes bytes
@@ -25,7 +25,7 @@ type Authority struct {
 	key         ed25519.PrivateKey
 }
 
-// NewAuthority makes the authority of a new cluster, good for 10 years. A cluster's name has 1 to
+// NewAuthority makes the authority of a new cluster, valid for 10 years. A cluster's name has 1 to
 // 63 lower-case letters, digits and inner hyphens.
 func NewAuthority(cluster string, now time.Time) (*Authority, error) {
 	if !clusterName.MatchString(cluster) {
@@ -59,8 +59,8 @@ func NewAuthority(cluster string, now time.Time) (*Authority, error) {
 		certificate: certificate, key: key}, nil
 }
 
-// Issue makes an identity of a node of the cluster, good from now for life. Roles are of Roles, at
-// least one.
+// Issue makes an identity for a node of the cluster, valid from now for life. It needs at least one
+// role of Roles.
 func (a *Authority) Issue(node string, roles []string, now time.Time,
 	life time.Duration) (*Identity, error) {
 	peer := Peer{Cluster: a.Cluster, Node: node, Roles: ordered(roles)}
@@ -97,7 +97,7 @@ func (a *Authority) Issue(node string, roles []string, now time.Time,
 	return issued, nil
 }
 
-// validate holds the parts of a file that was read against each other.
+// validate checks that the parts of a file belong together.
 func (a *Authority) validate() (err error) {
 	if err := checkAuthority(a.certificate); err != nil {
 		return err
@@ -109,7 +109,7 @@ func (a *Authority) validate() (err error) {
 	return err
 }
 
-// checkAuthority says why a certificate is not one that signs others.
+// checkAuthority returns why a certificate is not a self-signed authority.
 func checkAuthority(certificate *x509.Certificate) error {
 	if !certificate.IsCA || !certificate.BasicConstraintsValid {
 		return fmt.Errorf("the first certificate is not that of a cluster's authority")

@@ -12,9 +12,9 @@ import (
 	"path/filepath"
 )
 
-// The blocks of the files, in their order. An authority: its certificate, its key, the gossip key,
-// the sign-in key. An identity: the authority's certificate, its own, its key, the gossip key, and
-// for API servers the sign-in key.
+// The PEM blocks of the files, in order. An authority file: its certificate, its key, the gossip
+// key, the sign-in key. An identity file: the authority's certificate, the node's own, its key, the
+// gossip key, and for API servers the sign-in key.
 const (
 	certificateBlock = "CERTIFICATE"
 	keyBlock         = "PRIVATE KEY"
@@ -24,8 +24,8 @@ const (
 	maxFileBytes = 64 << 10
 )
 
-// Read reads an identity file and checks that its parts belong together; whether it has expired is
-// Check's matter.
+// Read reads an identity file and checks that its parts belong together. Whether it has expired is
+// up to Check.
 func Read(path string) (*Identity, error) {
 	data, err := readFile(path)
 	if err != nil {
@@ -38,7 +38,7 @@ func Read(path string) (*Identity, error) {
 	return i, nil
 }
 
-// Write writes the identity to a new file that its owner alone can read.
+// Write writes the identity to a new file that only its owner can read.
 func (i *Identity) Write(path string) error {
 	data, err := i.encode()
 	if err == nil {
@@ -63,8 +63,8 @@ func ReadAuthority(path string) (*Authority, error) {
 	return a, nil
 }
 
-// Write writes the authority to a new file that its owner alone can read. One that is there is
-// never replaced: the nodes that it made would be lost.
+// Write writes the authority to a new file that only its owner can read. It never replaces an
+// existing file: the nodes that it issued would be lost.
 func (a *Authority) Write(path string) error {
 	data, err := a.encode()
 	if err == nil {
@@ -120,13 +120,13 @@ func (a *Authority) encode() ([]byte, error) {
 	return f.rest, f.err
 }
 
-// file is a PEM file that is read, or written, block by block. Its first error stays.
+// file is a PEM file that is read or written block by block. It keeps its first error.
 type file struct {
 	rest []byte
 	err  error
 }
 
-// ended says that nothing but white space is left.
+// ended says whether only white space is left.
 func (f *file) ended() bool { return len(bytes.TrimSpace(f.rest)) == 0 }
 
 func (f *file) end() error {
@@ -136,7 +136,7 @@ func (f *file) end() error {
 	return f.err
 }
 
-// block takes the next block, which must be of the given type.
+// block reads the next block, which must have the given type.
 func (f *file) block(kind string) []byte {
 	if f.err != nil {
 		return nil
@@ -212,14 +212,14 @@ func readFile(path string) ([]byte, error) {
 	return data, err
 }
 
-// writeFile makes a new file. It appears when it is whole: half of one would be taken for what is
-// never replaced.
+// writeFile makes a new file and links it once it is whole. A half-written file would never be
+// replaced.
 func writeFile(path string, data []byte) error {
 	out, err := os.CreateTemp(filepath.Dir(path), filepath.Base(path)+".*.part") // mode 0600
 	if err != nil {
 		return err
 	}
-	defer func() { _ = os.Remove(out.Name()) }() // what counts is the link
+	defer func() { _ = os.Remove(out.Name()) }() // the link stays
 	_, err = out.Write(data)
 	if err := errors.Join(err, out.Sync(), out.Close()); err != nil {
 		return err

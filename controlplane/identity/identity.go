@@ -1,7 +1,7 @@
-// Package identity owns who the nodes of a cluster are. It has the cluster's authority (its
-// certificate authority and shared keys) and the identity file that each node is issued. It also
-// has the TLS settings by which two nodes know each other's name and roles. What a role may do is
-// not decided here, and neither is who is a member now.
+// Package identity owns the identities of a cluster's nodes. It has the cluster's authority (its
+// certificate authority and shared keys) and the identity file issued to each node. It also has the
+// TLS settings by which two nodes verify each other's name and roles. It does not decide what a
+// role may do or who is a member now.
 package identity
 
 import (
@@ -24,18 +24,18 @@ const (
 	APIServer    = "apiserver"
 )
 
-// Roles lists them all.
+// Roles lists all roles.
 func Roles() []string { return []string{ControlPlane, Fetcher, Ingest, Billing, APIServer} }
 
 const (
 	// GossipKeyBytes is the length of the key that gossip is encrypted with.
 	GossipKeyBytes = 32
-	// skew is how far behind the issuer's a clock may be when an identity is used at once.
+	// skew is how far a node's clock may lag behind the issuer's when a new identity is first used.
 	skew   = time.Hour
 	scheme = "shoal"
 )
 
-// Peer is a node as its certificate names it. Roles is in the order of Roles, and not empty.
+// Peer is a node as its certificate names it. Roles is in the order of Roles() and not empty.
 type Peer struct {
 	Cluster string
 	Node    string
@@ -45,7 +45,7 @@ type Peer struct {
 // Has says whether the peer has a role.
 func (p Peer) Has(role string) bool { return slices.Contains(p.Roles, role) }
 
-// Identity is what a node proves who it is with, and what it shares with the others.
+// Identity is a node's proof of who it is, with the keys that it shares with the others.
 type Identity struct {
 	Peer
 	GossipKey []byte             // GossipKeyBytes bytes
@@ -56,7 +56,7 @@ type Identity struct {
 	key         ed25519.PrivateKey
 }
 
-// Check says why the identity is not good now: it has expired, or is not valid yet.
+// Check returns why the identity is not valid now: it has expired, or is not valid yet.
 func (i *Identity) Check(now time.Time) error {
 	if err := checkTime(i.certificate, now); err != nil {
 		return fmt.Errorf("identity of node %q: %w", i.Node, err)
@@ -64,10 +64,10 @@ func (i *Identity) Check(now time.Time) error {
 	return nil
 }
 
-// Expires is when the identity is not good any more.
+// Expires returns when the identity expires.
 func (i *Identity) Expires() time.Time { return i.certificate.NotAfter }
 
-// validate holds the parts of a file that was read against each other.
+// validate checks that the parts of a file belong together.
 func (i *Identity) validate() error {
 	if err := checkAuthority(i.authority); err != nil {
 		return err
@@ -95,7 +95,7 @@ var (
 	nodeName    = regexp.MustCompile(`^[A-Za-z0-9]([A-Za-z0-9._-]{0,61}[A-Za-z0-9])?$`)
 )
 
-// check says what is wrong with names and roles.
+// check returns what is wrong with the names or roles.
 func (p Peer) check() error {
 	switch {
 	case !clusterName.MatchString(p.Cluster):
@@ -115,19 +115,19 @@ func (p Peer) check() error {
 	return nil
 }
 
-// uri is the name in a node's certificate: shoal://CLUSTER/node/NAME?role=ROLE&role=ROLE.
+// uri returns the name in a node's certificate: shoal://CLUSTER/node/NAME?role=ROLE&role=ROLE.
 func (p Peer) uri() *url.URL {
 	return &url.URL{Scheme: scheme, Host: p.Cluster, Path: "/node/" + p.Node,
 		RawQuery: url.Values{"role": p.Roles}.Encode()}
 }
 
-// clusterURI is the name in the authority's certificate.
+// clusterURI returns the name in the authority's certificate.
 func clusterURI(cluster string) *url.URL {
 	return &url.URL{Scheme: scheme, Host: cluster,
 		Path: "/"}
 }
 
-// clusterOf is the cluster that an authority's certificate is for.
+// clusterOf returns the cluster that an authority's certificate is for.
 func clusterOf(authority *x509.Certificate) (string, error) {
 	if len(authority.URIs) != 1 {
 		return "", fmt.Errorf("the first certificate is not that of a cluster's authority")
@@ -140,7 +140,7 @@ func clusterOf(authority *x509.Certificate) (string, error) {
 	return cluster, nil
 }
 
-// named reads the name in a node's certificate, in the one form in which uri writes it.
+// named parses the name in a node's certificate. It accepts only the exact form that uri writes.
 func named(certificate *x509.Certificate) (Peer, error) {
 	if len(certificate.URIs) != 1 {
 		return Peer{}, fmt.Errorf("the certificate names no node of a cluster")
@@ -161,7 +161,7 @@ func named(certificate *x509.Certificate) (Peer, error) {
 	return peer, nil
 }
 
-// ordered puts roles into the order of Roles, each once; unknown ones stand last.
+// ordered returns roles in the order of Roles without duplicates; unknown ones come last.
 func ordered(roles []string) []string {
 	place := func(role string) int {
 		if at := slices.Index(Roles(), role); at >= 0 {
@@ -174,8 +174,8 @@ func ordered(roles []string) []string {
 	return slices.Compact(sorted)
 }
 
-// verify reads a node's certificate and says why it is none of the cluster. Times are another
-// matter (checkTime).
+// verify reads a node's certificate and returns why it does not belong to the cluster. It does not
+// check validity times (see checkTime).
 func verify(certificate, authority *x509.Certificate, cluster string) (Peer, error) {
 	peer, err := named(certificate)
 	if err != nil {
@@ -192,7 +192,7 @@ func verify(certificate, authority *x509.Certificate, cluster string) (Peer, err
 	return peer, nil
 }
 
-// checkTime says that a certificate is not valid yet, or has expired.
+// checkTime returns an error if a certificate is not valid yet or has expired.
 func checkTime(certificate *x509.Certificate, now time.Time) error {
 	if now.Before(certificate.NotBefore) {
 		return fmt.Errorf("the certificate is not valid before %s; it is %s here",

@@ -76,7 +76,7 @@ func TestFilesAreReadAsTheyWereWritten(t *testing.T) {
 	}
 }
 
-// What an earlier version wrote stays readable.
+// Files written by earlier versions stay readable.
 func TestGoldenFiles(t *testing.T) {
 	if *update {
 		for _, name := range []string{"authority.pem", "fetcher.pem", "apiserver.pem"} {
@@ -162,7 +162,7 @@ func TestNamesSurviveTheCertificate(t *testing.T) {
 	})
 }
 
-// shake connects two sides and returns what each says.
+// shake connects two sides and returns both results.
 func shake(t *testing.T, server, client *tls.Config) (peer Peer, serverErr, clientErr error) {
 	t.Helper()
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
@@ -294,7 +294,7 @@ func TestPartsMustBelongTogether(t *testing.T) {
 	}
 }
 
-// FuzzFiles: whatever is read is written as it was read, and nothing panics.
+// FuzzFiles: a file that is read is written back unchanged, and nothing panics.
 func FuzzFiles(f *testing.F) {
 	for _, name := range []string{"authority.pem", "fetcher.pem", "apiserver.pem"} {
 		data, err := os.ReadFile(filepath.Join("testdata", name))

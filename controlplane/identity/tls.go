@@ -8,11 +8,11 @@ import (
 	"time"
 )
 
-// TLSServer are the settings of a node that is called: TLS 1.3, and only nodes of the cluster get
-// through. Certificates are checked at the time that now tells.
+// TLSServer returns the settings of a node that is called: TLS 1.3, and only nodes of the cluster
+// get through. now returns the time at which certificates are checked.
 func (i *Identity) TLSServer(now func() time.Time) *tls.Config {
 	config := i.config(now)
-	// verified below, by what this cluster's certificates say
+	// verified below, against this cluster's authority
 	config.ClientAuth = tls.RequireAnyClientCert
 	config.VerifyConnection = func(state tls.ConnectionState) error {
 		_, err := i.admit(state, now(), x509.ExtKeyUsageClientAuth)
@@ -21,11 +21,11 @@ func (i *Identity) TLSServer(now func() time.Time) *tls.Config {
 	return config
 }
 
-// TLSClient are the settings of a node that calls. The node called must have the given name and
-// role; "" is any.
+// TLSClient returns the settings of a node that calls. The called node must have the given name and
+// role; "" accepts any.
 func (i *Identity) TLSClient(now func() time.Time, node, role string) *tls.Config {
 	config := i.config(now)
-	// nodes are named by their certificates, not by DNS: all is verified below
+	// certificates name nodes, not DNS hosts, so everything is verified below
 	config.InsecureSkipVerify = true
 	config.VerifyConnection = func(state tls.ConnectionState) error {
 		peer, err := i.admit(state, now(), x509.ExtKeyUsageServerAuth)
@@ -49,12 +49,12 @@ func (i *Identity) config(now func() time.Time) *tls.Config {
 		Certificates: []tls.Certificate{{Certificate: [][]byte{i.certificate.Raw},
 			PrivateKey: i.key,
 			Leaf:       i.certificate}},
-		SessionTicketsDisabled: true, // every connection shows its certificate anew
+		SessionTicketsDisabled: true, // every connection must show its certificate
 	}
 }
 
-// admit is the peer of a connection, when it is a node of this cluster whose certificate is good
-// now.
+// admit returns the peer of a connection, if it is a node of this cluster with a certificate that
+// is valid now.
 func (i *Identity) admit(state tls.ConnectionState, now time.Time, usage x509.ExtKeyUsage) (Peer,
 	error) {
 	if len(state.PeerCertificates) == 0 {
@@ -79,7 +79,7 @@ func (i *Identity) admit(state tls.ConnectionState, now time.Time, usage x509.Ex
 
 var errNoCertificate = errors.New("identity: the peer shows no certificate")
 
-// PeerOf is the node at the other end of a connection that TLSServer or TLSClient let through.
+// PeerOf returns the node at the other end of a connection that TLSServer or TLSClient let through.
 func PeerOf(state tls.ConnectionState) (Peer, error) {
 	if len(state.PeerCertificates) == 0 {
 		return Peer{}, errNoCertificate

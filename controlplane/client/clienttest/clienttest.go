@@ -1,6 +1,6 @@
 // Package clienttest is a control plane for the tests of other roles: the real state machine in
-// process memory, without Raft, leader or dispatcher. Runs that are launched stay where the launch
-// put them; a test moves them with commands.
+// process memory, without Raft, leader or dispatcher. Launched runs stay as they are until a test
+// moves them with commands.
 package clienttest
 
 import (
@@ -37,7 +37,7 @@ type Client struct {
 	index  uint64
 	frozen *client.View
 	down   error
-	lost   int    // the answer of which command from now is lost, from 1; 0: none
+	lost   int    // the answer to the command at this count from now is lost; 0: none
 	newest []byte // command
 }
 
@@ -53,7 +53,7 @@ func New(t testing.TB, c clock.Clock) *Client {
 	return fake
 }
 
-// Freeze makes View lag: it stays as it is now, while Fresh goes on.
+// Freeze makes View lag: it keeps returning the present state, while Fresh moves on.
 func (c *Client) Freeze() {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -67,15 +67,15 @@ func (c *Client) Fail(err error) {
 	c.down = err
 }
 
-// Lose has the answer of the n-th command from now get lost: it is applied, and its caller hears
-// that nothing is known.
+// Lose drops the answer of the n-th command from now: it is applied, and its caller gets the error
+// Down.
 func (c *Client) Lose(n int) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.lost = n
 }
 
-// Tick lets what has come due happen.
+// Tick applies what has come due.
 func (c *Client) Tick(t testing.TB) {
 	t.Helper()
 	c.Must(t, command.TickPayload{})
@@ -118,7 +118,7 @@ func (c *Client) Propose(ctx context.Context, payload command.Payload, call *cli
 	return result.Value, result.Err
 }
 
-// Must applies a command that a test needs.
+// Must applies a command, and fails the test if it has a fault.
 func (c *Client) Must(t testing.TB, payload command.Payload) any {
 	t.Helper()
 	result, err := c.Propose(t.Context(), payload, nil)
@@ -155,7 +155,7 @@ func (c *Client) Follow(customer string, behind uint64) *client.Following {
 	return c.fsm.Store().Follow(customer, behind)
 }
 
-// Replace has the state replaced by a snapshot of it, as a node that lags far behind does.
+// Replace replaces the state by a snapshot of itself, as on a node that lags far behind.
 func (c *Client) Replace(t testing.TB) {
 	t.Helper()
 	c.mu.Lock()
@@ -172,7 +172,7 @@ func (c *Client) Replace(t testing.TB) {
 	before.Abandon()
 }
 
-// Short says whose disks have too little room for anything new; "": there is room.
+// Short says whose disks are short of room for anything new; "": nobody's.
 func (c *Client) Short(t testing.TB, whose string) {
 	t.Helper()
 	c.Must(t, command.NoteSpacePayload{Short: whose})
@@ -180,27 +180,26 @@ func (c *Client) Short(t testing.TB, whose string) {
 
 var errNotHere = errors.New("clienttest: not part of this control plane")
 
-// Dispatch sends links of a run out, as far as money reaches.
+// Dispatch dispatches links of a run, as far as the money goes.
 func (c *Client) Dispatch(t testing.TB, job ids.ID, seqs ...uint32) {
 	t.Helper()
 	c.Must(t, command.ExtendWindowPayload{Runs: []command.WindowRun{{Job: job, Seqs: seqs}}})
 }
 
-// CloseRun closes a run that has ended, or whose links are all done with, and of which nothing is
-// out.
+// CloseRun closes a run with nothing out that has ended or whose links are all settled.
 func (c *Client) CloseRun(t testing.TB, job ids.ID) {
 	t.Helper()
 	c.Must(t, command.CloseRunPayload{Job: job})
 }
 
-// HoldRun closes a run as CloseRun does, and has it held back if its group wants that.
+// HoldRun closes a run as CloseRun does, and holds it back if its group wants that.
 func (c *Client) HoldRun(t testing.TB, job ids.ID, why string) {
 	t.Helper()
 	c.Must(t, command.CloseRunPayload{Job: job, Odd: why})
 }
 
-// Archive moves everything that is sealed to an archive, but for the newest so many runs and
-// entries of each customer.
+// Archive moves everything sealed to an archive. The newest keep runs and entries of each customer
+// also stay in the state.
 func (c *Client) Archive(t testing.TB, to rowstore.Archive, keep int) {
 	t.Helper()
 	batch, err := archive.Next(c.View(), rowstore.MaxPast)
@@ -236,7 +235,7 @@ func (c *Client) Heartbeat(context.Context, client.Heartbeat) (client.Leases, er
 	return client.Leases{}, errNotHere
 }
 
-// SafeTime implements client.Client: the clock is believed.
+// SafeTime implements client.Client; it trusts the clock.
 func (c *Client) SafeTime(context.Context) (time.Time, error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -248,7 +247,7 @@ func (c *Client) Status(context.Context) (client.Status, error) {
 	return client.Status{Node: "test", Leader: "test"}, nil
 }
 
-// Nodes implements client.Client: the registered nodes, as if all were alive.
+// Nodes implements client.Client: it returns the registered nodes as if all were alive.
 func (c *Client) Nodes(context.Context) ([]client.NodeStatus, error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -269,5 +268,5 @@ func (c *Client) Nodes(context.Context) ([]client.NodeStatus, error) {
 	return list, nil
 }
 
-// Down is an error that a real client answers when it finds no leader.
+// Down returns the error of a real client that finds no leader.
 func Down() error { return fault.New(fault.Unavailable, "no leader") }

@@ -8,13 +8,13 @@ import (
 	"shoal.dev/shoal/pkg/ids"
 )
 
-// What Spoil works on.
+// The types that a Spoil changes.
 type (
 	Tx    = state.Tx
 	Books = state.Books
 )
 
-// Spoil changes the state by hand, as a defect would.
+// Spoil changes the state directly, as a defect would.
 func (c *Client) Spoil(t testing.TB, change func(tx *Tx)) {
 	t.Helper()
 	c.mu.Lock()
@@ -29,8 +29,8 @@ func (c *Client) Spoil(t testing.TB, change func(tx *Tx)) {
 	}
 }
 
-// Repeat applies the newest command once more, as its proposer does that has heard of no answer: a
-// leader ended behind it.
+// Repeat applies the newest command again, as a proposer does that got no answer because the leader
+// ended.
 func (c *Client) Repeat() {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -40,7 +40,7 @@ func (c *Client) Repeat() {
 	}
 }
 
-// Backup is the state as it is.
+// Backup returns a backup of the present state.
 func (c *Client) Backup(t testing.TB) []byte {
 	t.Helper()
 	c.mu.Lock()
@@ -52,8 +52,7 @@ func (c *Client) Backup(t testing.TB) []byte {
 	return backup.Bytes()
 }
 
-// Restore has a backup's state follow the one that there is, as an operator does. Of pages that are
-// stored it knows nothing.
+// Restore restores a backup over the present state, as an operator does. It ignores stored pages.
 func (c *Client) Restore(t testing.TB, backup []byte, generation ids.ID) {
 	t.Helper()
 	c.mu.Lock()

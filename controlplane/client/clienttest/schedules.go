@@ -8,8 +8,7 @@ import (
 	"shoal.dev/shoal/pkg/work"
 )
 
-// StartDue has schedules of a customer come due now, and is the background work that their starts
-// became.
+// StartDue makes schedules of a customer due now, and returns the item of work for their starts.
 func (c *Client) StartDue(t testing.TB, targets ...ids.ID) ids.ID {
 	t.Helper()
 	now := c.clock.Now().UnixMilli()

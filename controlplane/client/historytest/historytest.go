@@ -1,8 +1,7 @@
-// Package historytest makes what years of use leave behind, for the bench. That is a state with
-// customers and their scrapers, as a backup that can be restored. With it comes an archive with as
-// many of their ended runs as are wanted. Records go through the archive's own writer, in the order
-// in which they were sealed, and the state keeps of them what DropArchived keeps. It owns no
-// process and measures nothing.
+// Package historytest makes the data of years of use, for the bench. That is a state with customers
+// and their scrapers, as a backup that can be restored, and an archive of ended runs. The archive's
+// own writer writes the records, in the order in which the runs were sealed. The state keeps of
+// them what DropArchived keeps. The package starts no process and measures nothing.
 package historytest
 
 import (
@@ -24,17 +23,17 @@ import (
 	"shoal.dev/shoal/pkg/rowstore"
 )
 
-// Config says what there is.
+// Config says how much data to make.
 type Config struct {
 	Customers int // each with a wallet and a group, 1 or more
-	Scrapers  int // over all customers evenly
-	Recipes   int // different ones, 1 or more
-	// Active is how many customers have runs, each about as many, and the first one a hundredth of
-	// all besides. They have API keys. 2 to Customers.
+	Scrapers  int // in total, spread evenly over all customers
+	Recipes   int // number of different recipes, 1 or more
+	// Active is how many customers have API keys and runs, about equally many: 2 to Customers. The
+	// first one has a hundredth of all runs as well.
 	Active int
-	Runs   int // ended ones of the archive
-	Keep   int // newest runs of a customer that stay in the state, 0 or more
-	// Address is what a scraper reads, Fields what it finds there.
+	Runs   int // ended runs in the archive
+	Keep   int // newest runs of a customer that also stay in the state, 0 or more
+	// Address returns the URL of a scraper; Fields are the fields it extracts.
 	Address func(scraper int) string
 	Fields  []model.Field
 	Shards  uint16
@@ -43,32 +42,32 @@ type Config struct {
 
 const (
 	historySpan  = 390 * 24 * time.Hour
-	cohort       = 100     // customers who run at the same time
-	largestShare = 100     // one run of so many is the first customer's
-	firstIndex   = 1 << 20 // of the log: what made the definitions lies before
+	cohort       = 100     // customers that run at the same time
+	largestShare = 100     // the first customer has one run in this many
+	firstIndex   = 1 << 20 // Raft index of the first run; the definitions lie before it
 	money        = 1_000_000_000_000
-	charge       = 150 // micros a run, by the standard prices
+	charge       = 150 // micros per run, by the standard prices
 	batch        = rowstore.MaxPast
-	atOnce       = 10_000 // records of the state
+	atOnce       = 10_000 // records per update of the state
 )
 
-// History is a state in the making.
+// History is a state under construction.
 type History struct {
 	config    Config
 	store     *state.Store
 	cluster   ids.ID
-	customers []*customer // the active ones
-	made      int         // ids
+	customers []*customer // the active customers
+	made      int         // ids made so far
 }
 
-// customer is one who has runs.
+// customer is an active customer.
 type customer struct {
 	ref      string
 	group    ids.ID
 	scrapers []ids.ID
-	past     []*state.PastRuns // of the scrapers
+	past     []*state.PastRuns // one for each scraper
 	runs     int
-	newest   []run // those that stay in the state, the oldest first
+	newest   []run // those that stay in the state, oldest first
 }
 
 type run struct {
@@ -76,7 +75,7 @@ type run struct {
 	entry *state.Entry
 }
 
-// New makes the definitions.
+// New makes the customers and their scrapers.
 func New(config Config) (*History, error) {
 	h := &History{config: config, store: state.NewStore()}
 	h.cluster = h.id(config.Now)
@@ -106,18 +105,18 @@ func New(config Config) (*History, error) {
 	return h, nil
 }
 
-// Ref is the name of a customer by its number.
+// Ref returns the name of a customer by number.
 func Ref(customer int) string { return fmt.Sprintf("auth0|%024d", customer) }
 
-// Key is the API key of an active customer.
+// Key returns the API key of an active customer.
 func Key(customer int) string { return fmt.Sprintf("svc_live_%07d.%026d", customer, customer) }
 
-// Scraper is the id of an active customer's scraper; each has as many.
+// Scraper returns the id of an active customer's scraper by number.
 func (h *History) Scraper(customer, scraper int) ids.ID {
 	return h.customers[customer].scrapers[scraper]
 }
 
-// define makes the customer of a number, with its wallet, group, key and scrapers.
+// define makes customer number n, with its wallet, group, key and scrapers.
 func (h *History) define(tx *state.Tx, n, scrapers int) {
 	at := h.config.Now.Add(-historySpan)
 	c := &customer{ref: Ref(n), group: h.id(at), past: make([]*state.PastRuns, scrapers)}
@@ -145,7 +144,7 @@ func (h *History) define(tx *state.Tx, n, scrapers int) {
 	}
 }
 
-// spec is a scraper by its number. Recipes differ in one field, which no page has.
+// spec returns a scraper by number. Recipes differ in one field, which no page has.
 func (h *History) spec(number int) model.Scraper {
 	spec := model.Scraper{Name: fmt.Sprintf("Shop number %d", number), Type: model.SingleProduct,
 		SourceConfig: model.SourceConfig{URL: h.config.Address(number)}}
@@ -158,7 +157,7 @@ func (h *History) spec(number int) model.Scraper {
 	return spec
 }
 
-// id is a new one: its seconds, and what is scattered like chance.
+// id returns a new id: its seconds, then pseudo-random bits.
 func (h *History) id(at time.Time) (id ids.ID) {
 	h.made++
 	x := uint64(h.made) * 0x9E3779B97F4A7C15
@@ -169,8 +168,8 @@ func (h *History) id(at time.Time) (id ids.ID) {
 	return id
 }
 
-// Fill writes all runs and entries to an archive, and says how far it is after each batch. It is
-// called once.
+// Fill writes all runs and entries to an archive, and reports the number of runs after each batch.
+// It is called once.
 func (h *History) Fill(ctx context.Context, to rowstore.Archive, said func(runs int)) error {
 	runs, entries := make([]rowstore.PastRun, 0, batch), make([]rowstore.PastEntry, 0, batch)
 	for n := range h.config.Runs {
@@ -195,7 +194,7 @@ func (h *History) Fill(ctx context.Context, to rowstore.Archive, said func(runs 
 	return h.keep()
 }
 
-// of is whose run one is.
+// of returns the customer of run n.
 func (h *History) of(n int) *customer {
 	if n%largestShare == 0 {
 		return h.customers[0]
@@ -207,7 +206,7 @@ func (h *History) of(n int) *customer {
 	return h.customers[1+(n/(size*each)*size+n%size)%others]
 }
 
-// run is the next run, of one page.
+// run makes run n, which has one page.
 func (h *History) run(n int) run {
 	c := h.of(n)
 	at := h.config.Now.Add(-historySpan + time.Duration(float64(historySpan)*float64(n)/
@@ -232,7 +231,7 @@ func (h *History) run(n int) run {
 		gone := c.newest[0].job
 		known := &state.Scraper{Group: c.group}
 		if len(c.scrapers) > h.config.Keep {
-			known.LastJob = gone.ID // nothing newer of this scraper is kept
+			known.LastJob = gone.ID // no newer run of this scraper is kept
 		}
 		c.past[c.number(gone.Scraper)] = c.past[c.number(gone.Scraper)].Add(gone, known, false)
 		c.newest = append(c.newest[:0:0], c.newest[1:]...)
@@ -249,7 +248,7 @@ func (c *customer) number(scraper ids.ID) int {
 	panic("historytest: a scraper of nobody")
 }
 
-// keep puts into the state what stays of the runs.
+// keep puts the runs that stay into the state.
 func (h *History) keep() error {
 	index := uint64(firstIndex + 2*h.config.Runs)
 	for from := 0; from < len(h.customers); from += 1_000 {

@@ -15,7 +15,7 @@ import (
 	"shoal.dev/shoal/pkg/rowstore/rowstoretest"
 )
 
-// TestWhatIsMadeIsWhole reads all that was made as the API does.
+// TestWhatIsMadeIsWhole reads everything that was made, as the API does.
 func TestWhatIsMadeIsWhole(t *testing.T) {
 	const runs = 1_000
 	made, err := historytest.New(historytest.Config{Customers: 30, Scrapers: 90, Recipes: 4,

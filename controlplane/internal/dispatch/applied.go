@@ -8,8 +8,8 @@ import (
 	"shoal.dev/shoal/pkg/model"
 )
 
-// Applied tells the dispatcher what a command did, and which runs it ended. It is the state
-// machine's observer: every command, in order.
+// Applied tells the dispatcher what a command did, and which runs it ended. As the state machine's
+// observer it sees every command, in order.
 func (d *Dispatcher) Applied(payload command.Payload, result any, ended []ids.ID) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -52,7 +52,7 @@ func (d *Dispatcher) applied(payload command.Payload, result any) {
 		if paid != nil {
 			d.feedCustomer(d.byRef[paid.Customer])
 		}
-	case command.PutSettingsPayload: // billing may be off now
+	case command.PutSettingsPayload: // billing may have been switched off
 		for _, c := range d.customers {
 			d.feedCustomer(c)
 		}
@@ -63,16 +63,16 @@ func (d *Dispatcher) applied(payload command.Payload, result any) {
 	}
 }
 
-// resultOf is the result of a command that was just applied.
+// resultOf returns the result of a command that was just applied.
 func resultOf[P command.Of[R], R any](value any) R {
 	result, err := command.ResultOf[P](value)
 	if err != nil {
-		panic(err) // the state machine gives what is declared: a programmer's slip
+		panic(err) // a bug: the state machine returns the declared type
 	}
 	return result
 }
 
-// extended moves what was picked to where the command put it.
+// extended moves picked seqs to where the command put them.
 func (d *Dispatcher) extended(p command.ExtendWindowPayload, window command.Window) {
 	for _, grant := range window.Grants {
 		r := d.runs[grant.Job]
@@ -111,7 +111,7 @@ func (d *Dispatcher) extended(p command.ExtendWindowPayload, window command.Wind
 		if r == nil {
 			continue
 		}
-		for _, seq := range want.Seqs { // passed over: closed, or of a run that ended meanwhile
+		for _, seq := range want.Seqs { // ignored: closed, or of a run that ended meanwhile
 			if l, picked := r.picked[seq]; picked {
 				delete(r.picked, seq)
 				d.out--
@@ -121,7 +121,7 @@ func (d *Dispatcher) extended(p command.ExtendWindowPayload, window command.Wind
 	}
 }
 
-// sendAgain publishes a lost dispatch anew, under its new number.
+// sendAgain queues a lost dispatch again, under its new number.
 func (d *Dispatcher) sendAgain(grant command.Grant) {
 	r := d.runs[grant.Job]
 	if r == nil || r.outs[grant.Seq] == nil {
@@ -138,7 +138,7 @@ func (d *Dispatcher) sendAgain(grant command.Grant) {
 	}
 }
 
-// gone takes in that seqs are not out any more. Money may have come back to their customers.
+// gone removes seqs that are no longer out. Money may have come back to their customers.
 func (d *Dispatcher) gone(refs []command.SeqRef) {
 	for _, ref := range refs {
 		r := d.runs[ref.Job]
@@ -159,10 +159,10 @@ func (d *Dispatcher) gone(refs []command.SeqRef) {
 			r.closed++
 		}
 		if o.host == nil {
-			continue // adopted and not located yet: the list's reading comes by it again
+			continue // not located yet: the reader of the list will reach it
 		}
 		delete(d.shards[o.host.shard].outs, command.DispatchRef{Job: ref.Job, Seq: ref.Seq})
-		if !ref.Closed && !r.ended && ref.Seq < r.scanned { // else the reading comes by it
+		if !ref.Closed && !r.ended && ref.Seq < r.scanned { // the list's reader will not reach it
 			d.setAside(r, o.host, ref.Seq)
 		}
 		d.left(o.host, true)
@@ -178,7 +178,7 @@ func (d *Dispatcher) feedCustomer(c *customer) {
 	}
 }
 
-// end drops all that would go out next of a run.
+// end drops everything of a run that would go out next.
 func (d *Dispatcher) end(r *run) {
 	if r == nil || r.ended {
 		return
@@ -211,7 +211,7 @@ func (d *Dispatcher) drop(job ids.ID) {
 	}
 }
 
-// task is the order that a dispatch becomes.
+// task returns the task of a dispatch.
 func (r *run) task(o *outSeq, url string) model.Task {
 	return model.Task{Job: r.job, Seq: o.grant.Seq, Customer: r.customer.ref, Scraper: r.scraper,
 		Revision: r.revision,

@@ -1,7 +1,7 @@
-// Package dispatch owns the leader's volatile memory of what to send out next. It knows which seqs
-// are set aside for which host, whose turn it is, and what was published when. It is pure logic: it
-// reads no store and no log, proposes and publishes nothing. Whoever drives it (the leader, or the
-// protocol simulation) does, and tells it what was applied. All of it can be lost: it is rebuilt
+// Package dispatch owns the leader's volatile memory of what to send out next. It knows the seqs
+// set aside for each host, whose turn it is, and the order of publications. It is pure logic: it
+// reads no store or log, and proposes and publishes nothing. Its driver (the leader, or the
+// protocol simulation) does that and reports what was applied. All of it can be lost: it is rebuilt
 // from the replicated sets and the link lists.
 package dispatch
 
@@ -18,33 +18,32 @@ import (
 	"shoal.dev/shoal/pkg/rowstore"
 )
 
-// Config bounds the dispatcher.
+// Config configures the dispatcher.
 type Config struct {
-	// Leader is this leadership, unique for ever. (A Raft term is not: a leadership begins anew in
-	// it when a backup is restored.)
+	// Leader is this leadership's unique number. (A Raft term is not unique: a restore begins a new
+	// leadership in the same term.)
 	Leader uint64
-	// Newest is the number of the newest dispatch before it.
+	// Newest is the number of the newest dispatch before this leadership.
 	Newest uint64
 	Shards int
-	// Window is the most seqs out at a time, over all runs.
+	// Window is the most seqs that may be out, over all runs.
 	Window int
-	// HostOf is the host of a listed address, ShardOf the shard of a host.
+	// HostOf returns the host of a listed address, ShardOf the shard of a host.
 	HostOf  func(url string) string
 	ShardOf func(host string) int
-	// DomainOf names, by a hash, the domain that a read of a listed address counts for; 0: nothing
-	// is read there.
+	// DomainOf returns a hash of the domain that a listed address counts for; 0: nothing is read
+	// there.
 	DomainOf func(url string) uint64
-	// Pace is what a run may ask of one host, in request starts a second; 0 is no bound.
+	// Pace returns the request starts a second that a run may have at one host; 0: no bound.
 	Pace func(view *state.View, job *state.Job) float64
-	// Now is the leader's clock.
+	// Now reads the leader's clock.
 	Now func() time.Time
-	// View is the replicated state.
+	// View returns the replicated state.
 	View func() *state.View
 }
 
-// Bounds that are no settings. They are how many seqs a run is given in one turn, and how many
-// links of a list are held at a time. Also how many dispatches may wait for a shard, and how little
-// a host has out at least.
+// Fixed bounds: seqs of a run in one turn, links of a list held at a time, dispatches waiting for a
+// shard. minHostOut is how many seqs any host may have out.
 const (
 	turn          = 16
 	bufferedLinks = 4096
@@ -52,26 +51,26 @@ const (
 	minHostOut    = 4
 )
 
-// UnreadPause is how long a list that could not be read is left alone.
+// UnreadPause is how long to wait before an unreadable list is read again.
 const UnreadPause = time.Second
 
-// Dispatcher is safe for concurrent use.
+// Dispatcher holds what to send out next. It is safe for concurrent use.
 type Dispatcher struct {
 	config Config
 
 	mu        sync.Mutex
 	runs      map[ids.ID]*run
-	customers []*customer // in the order of turns
+	customers []*customer // in order of turns
 	byRef     map[string]*customer
 	hosts     map[string]*host
 	shards    []shard
-	out       int // seqs out or picked, over all runs
+	out       int // out or picked, over all runs
 	aside     int // seqs set aside, over all runs
 	published uint64
 	markers   uint64
 }
 
-// customer takes turns with the others; so do its runs among themselves.
+// customer takes turns with other customers, and its runs take turns with each other.
 type customer struct {
 	ref  string
 	runs []*run
@@ -86,55 +85,55 @@ type run struct {
 	list      ids.ID
 	links     uint32
 	pace      float64
-	closed    uint64             // seqs closed
+	closed    uint64             // number of closed seqs
 	scanned   uint32             // links read from the list
 	skip      func(uint32) bool  // seqs closed before this leadership; nil: none
-	buffer    []link             // read and not placed yet
+	buffer    []link             // read and not yet placed
 	aside     map[*host]*waiting // set-aside seqs
-	ready     []*host            // hosts in aside that had room when last looked at
-	picked    map[uint32]link    // proposed
+	ready     []*host            // hosts of aside that had room when last checked
+	picked    map[uint32]link    // proposed, outcome not known yet
 	outs      map[uint32]*outSeq
 	ended     bool
-	starved   bool      // money did not reach; asks again when something of the customer comes back
+	starved   bool      // the money did not suffice; retried when some comes back to the customer
 	reading   bool      // a read of the list is under way
-	rests     time.Time // until when the list is not read, since it could not be
-	launch    []byte    // span of the call that launched it; nil: not traced
+	rests     time.Time // until then an unreadable list is not read
+	launch    []byte    // span of the call that launched the run; nil: not traced
 	trace     []byte    // span under which seqs go out
 	unlocated []uint32
-	domains   map[uint32]uint64 // of the links read, when the run has daily limits; nil without
-	// places are those of its price table; nil: it has no row of a domain
+	domains   map[uint32]uint64 // domains of the links read, if the run has daily limits; else nil
+	// places come from its price table; nil: the table has no rows for domains
 	places price.Places
 }
 
 type link struct {
 	seq  uint32
-	url  string // "" when it has to be read again
+	url  string // "" if it must be read again
 	host *host
 }
 
 // outSeq is a seq that is out.
 type outSeq struct {
 	grant command.Grant
-	url   string // kept until it is published
+	url   string // kept until publication
 	trace []byte
 	host  *host // nil until located, after a change of leader
-	// unread says that the address could not be read: it waits for Locate, and is not counted.
+	// unread: the address could not be read. Nothing counts the seq as out until Locate gives it.
 	unread bool
-	// sent is the place of its publication in the order of all; 0 with isSent: before this
+	// sent is its place in the order of publications. 0 with isSent: published before this
 	// leadership.
 	sent   uint64
 	isSent bool
 }
 
-// New makes an empty dispatcher.
+// New returns an empty dispatcher.
 func New(config Config) *Dispatcher {
 	return &Dispatcher{config: config, runs: map[ids.ID]*run{}, byRef: map[string]*customer{},
 		hosts:  map[string]*host{},
 		shards: make([]shard, config.Shards)}
 }
 
-// Adopt takes over a run as the replicated sets have it: what is out counts as published. The hosts
-// of the seqs that are out are not known before Locate.
+// Adopt takes over a run from the replicated sets: what is out counts as published. The hosts of
+// those seqs are unknown until Locate.
 func (d *Dispatcher) Adopt(job *state.Job, sets *state.Run) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -153,7 +152,7 @@ func (d *Dispatcher) Adopt(job *state.Job, sets *state.Run) {
 	}
 }
 
-// Unlocated returns, for each run that has any, the list and the seqs whose addresses Locate wants.
+// Unlocated returns, per run, the list and the seqs whose addresses Locate needs.
 func (d *Dispatcher) Unlocated() map[ids.ID]Located {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -173,7 +172,7 @@ type Located struct {
 	Seqs []uint32
 }
 
-// Locate tells where the adopted seqs of a run belong.
+// Locate gives the addresses of seqs that Unlocated asked for.
 func (d *Dispatcher) Locate(job ids.ID, links []rowstore.Link) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -206,7 +205,7 @@ func (d *Dispatcher) Locate(job ids.ID, links []rowstore.Link) {
 	})
 }
 
-// Unreadable notes that a run's list could not be read. It is asked for again after a while.
+// Unreadable records that a run's list could not be read. It is read again after UnreadPause.
 func (d *Dispatcher) Unreadable(job ids.ID) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -215,8 +214,8 @@ func (d *Dispatcher) Unreadable(job ids.ID) {
 	}
 }
 
-// adopt takes over a grant that this leadership did not ask for. The command may have waited since
-// one before it, of the same node.
+// adopt takes over a grant that this leadership did not ask for. An earlier leadership of this node
+// may have proposed the command.
 func (d *Dispatcher) adopt(r *run, grant command.Grant) {
 	if r.outs[grant.Seq] != nil {
 		return
@@ -227,7 +226,7 @@ func (d *Dispatcher) adopt(r *run, grant command.Grant) {
 	d.out++
 }
 
-// pricesOf are those that a run was launched under.
+// pricesOf returns the prices under which a run was launched.
 func (d *Dispatcher) pricesOf(job *state.Job) price.List {
 	if table := d.config.View().Prices(job.Prices); table != nil {
 		return table.Rows
@@ -255,7 +254,7 @@ func (d *Dispatcher) addRun(job *state.Job) *run {
 	return r
 }
 
-// Need is a read of a link list that the dispatcher wants.
+// Need is a range of a link list that the dispatcher needs.
 type Need struct {
 	Job  ids.ID
 	List ids.ID
@@ -263,7 +262,7 @@ type Need struct {
 	Most int
 }
 
-// Needs returns the reads wanted now, at most one per run; each is to be answered by Feed, or by
+// Needs returns the reads needed now, at most one per run. Each must be answered by Feed or
 // Unreadable.
 func (d *Dispatcher) Needs() []Need {
 	d.mu.Lock()
@@ -305,8 +304,8 @@ func (d *Dispatcher) Feed(job ids.ID, links []rowstore.Link) {
 	}
 }
 
-// Plan picks what to send out next, at most most seqs, customers and their runs taking turns. What
-// it picks is to be proposed until it is applied. Empty: nothing can go out now.
+// Plan picks what to send out next, at most most seqs. Customers and their runs take turns. The
+// picks must be proposed until they are applied. Empty: nothing can go out now.
 func (d *Dispatcher) Plan(most int) []command.WindowRun {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -344,7 +343,7 @@ func (d *Dispatcher) Plan(most int) []command.WindowRun {
 	return plan
 }
 
-// turnOf gives the next of a customer's runs that can use one a turn.
+// turnOf gives a turn to the next run of a customer that can use one.
 func (d *Dispatcher) turnOf(c *customer, most int) (*run, []uint32) {
 	for range c.runs {
 		r := c.runs[0]
@@ -359,8 +358,8 @@ func (d *Dispatcher) turnOf(c *customer, most int) (*run, []uint32) {
 	return nil, nil
 }
 
-// pickSeqs picks up to most seqs of a run: first what was set aside for hosts that have room again,
-// then new links.
+// pickSeqs picks up to most seqs of a run: first those set aside whose hosts have room again, then
+// new links.
 func (d *Dispatcher) pickSeqs(r *run, most int) []uint32 {
 	var took []uint32
 	for len(r.ready) > 0 && len(took) < most {
@@ -405,8 +404,7 @@ func (d *Dispatcher) pick(r *run, l link) {
 	d.out++
 }
 
-// Closable returns the runs of which nothing is out, or about to go out, and nothing is left to
-// send.
+// Closable returns the runs with nothing out or picked, and nothing left to send.
 func (d *Dispatcher) Closable() []ids.ID {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -420,8 +418,7 @@ func (d *Dispatcher) Closable() []ids.ID {
 	return done
 }
 
-// Unwanted returns dispatches of ended runs that were never published: they are to be given back by
-// Redispatch.
+// Unwanted returns dispatches of ended runs that were never published. Redispatch gives them back.
 func (d *Dispatcher) Unwanted(most int) []command.DispatchRef {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -440,7 +437,7 @@ func (d *Dispatcher) Unwanted(most int) []command.DispatchRef {
 	return refs[:min(most, len(refs))]
 }
 
-// Out counts the seqs out or proposed.
+// Out returns the number of seqs out or proposed.
 func (d *Dispatcher) Out() int {
 	d.mu.Lock()
 	defer d.mu.Unlock()

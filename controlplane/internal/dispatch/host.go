@@ -8,18 +8,18 @@ import (
 	"github.com/RoaringBitmap/roaring/v2"
 )
 
-// host is what is out at one host over all runs, and how fast it lately brought things to an end.
+// host holds what is out at one host over all runs, and how fast its seqs ended lately.
 type host struct {
 	name    string
 	shard   int
 	out     int
-	waiting []*run  // runs with seqs set aside for it
-	blocked bool    // stands in its shard's blocked list
-	kept    float64 // endings a second, decaying
+	waiting []*run  // runs with seqs set aside for the host
+	blocked bool    // is in its shard's blocked list
+	kept    float64 // seqs ended a second, decaying
 	keptAt  time.Time
 }
 
-// decay is the time in which the memory of a host's pace fades to 1/e.
+// decay is the time in which a host's remembered pace falls to 1/e.
 const decay = time.Second
 
 func (h *host) ended(now time.Time) {
@@ -48,9 +48,9 @@ func (d *Dispatcher) hostOf(url string) *host {
 	return h
 }
 
-// room says whether one more of the run may go to the host. A host has about two seconds of the
-// pace that it is allowed and lately kept, at least minHostOut. A host whose shard cannot be
-// published to has none.
+// room says whether one more seq of the run may go to the host. A host may have two seconds' worth
+// out of its recent pace, within its allowed pace, and at least minHostOut. There is no room while
+// its shard's queue is full.
 func (d *Dispatcher) room(r *run, h *host) bool {
 	if s := &d.shards[h.shard]; len(s.unsent) >= maxUnsent {
 		if !h.blocked {
@@ -66,7 +66,7 @@ func (d *Dispatcher) room(r *run, h *host) bool {
 	return float64(h.out) < max(most, minHostOut)
 }
 
-// left notes that one seq at the host is not out any more.
+// left records that a seq at the host is no longer out.
 func (d *Dispatcher) left(h *host, finished bool) {
 	h.out--
 	if finished {
@@ -80,8 +80,8 @@ func (d *Dispatcher) left(h *host, finished bool) {
 	}
 }
 
-// recall counts a seq as out again that Unaddressed took back. That may exceed the host's room and
-// the window for a while.
+// recall counts a seq as out again after Unaddressed took it back. The host's room and the window
+// may be exceeded for a while.
 func (d *Dispatcher) recall(o *outSeq) {
 	if known := d.hosts[o.host.name]; known != nil {
 		o.host = known
@@ -93,7 +93,7 @@ func (d *Dispatcher) recall(o *outSeq) {
 	d.out++
 }
 
-// unblock offers the hosts that had no room because too much waited for their shard.
+// unblock offers the hosts that had no room because their shard's queue was full.
 func (d *Dispatcher) unblock(s *shard) {
 	if len(s.unsent) >= maxUnsent {
 		return
@@ -107,10 +107,10 @@ func (d *Dispatcher) unblock(s *shard) {
 	s.blocked = nil
 }
 
-// waiting is a run's seqs that are set aside for one host.
+// waiting holds a run's seqs that are set aside for one host.
 type waiting struct {
 	seqs  *roaring.Bitmap
-	ready bool // stands in the run's ready list
+	ready bool // is in the run's ready list
 }
 
 func (w *waiting) pop() uint32 {
@@ -127,16 +127,16 @@ func (d *Dispatcher) setAside(r *run, h *host, seq uint32) {
 		w = &waiting{seqs: roaring.New()}
 		r.aside[h] = w
 		h.waiting = append(h.waiting, r)
-		d.hosts[h.name] = h // it may have been forgotten while nothing was out
+		d.hosts[h.name] = h // it may have been removed while nothing was out
 	}
 	if w.seqs.CheckedAdd(seq) {
 		d.aside++
 	}
 }
 
-// pickAside picks a seq that is set aside, whether its host has room or not; false when it is not.
-// A command whose outcome is not known is proposed again. It may be granted then what it was
-// refused at first, since money has come, or another day.
+// pickAside picks a seq that is set aside, whatever room its host has; false if it is not set
+// aside. A command with an unknown outcome is proposed again. Money or a new day may then grant
+// what was first refused.
 func (d *Dispatcher) pickAside(r *run, seq uint32) (link, bool) {
 	for h, w := range r.aside {
 		if !w.seqs.CheckedRemove(seq) {
@@ -154,7 +154,7 @@ func (d *Dispatcher) pickAside(r *run, seq uint32) (link, bool) {
 	return link{}, false
 }
 
-// offer puts the host into the run's ready list.
+// offer puts a host into the run's ready list.
 func (r *run) offer(h *host) {
 	if w := r.aside[h]; w != nil && !w.ready {
 		w.ready = true

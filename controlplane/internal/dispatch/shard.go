@@ -10,35 +10,35 @@ import (
 	"shoal.dev/shoal/pkg/model"
 )
 
-// shard is what is out in one shard.
+// shard holds what is out in one shard.
 type shard struct {
 	outs    map[command.DispatchRef]*outSeq // by job and seq; Number 0
-	unsent  []*outSeq                       // in the order in which they are to be published
+	unsent  []*outSeq                       // in the order of publication
 	newest  uint64                          // number of the newest dispatch sent by this leadership
 	blocked []*host                         // hosts without room because unsent is full
 	markers []sentMarker                    // not returned yet, oldest first
 }
 
-// sentMarker stands behind everything published before its place.
+// sentMarker stands behind everything published before it.
 type sentMarker struct {
 	number uint64
 	before uint64
 	at     time.Time
 }
 
-// maxMarkers is how many markers of a shard are remembered; older ones mean nothing when they
+// maxMarkers is how many markers of a shard are remembered. Older ones are ignored when they
 // return.
 const maxMarkers = 64
 
 func (s *shard) open() { s.outs = map[command.DispatchRef]*outSeq{} }
 
-// Send is a dispatch to be published. Task.URL is empty when it has to be read from the list again.
+// Send is a dispatch to publish. Task.URL is empty if it must be read from the list again.
 type Send struct {
 	Task model.Task
 	List ids.ID
 }
 
-// Unsent returns the next dispatches to publish to a shard, at most most, in order. They stay
+// Unsent returns the next dispatches to publish to a shard, in order, at most most. They stay
 // unsent until Sent.
 func (d *Dispatcher) Unsent(number, most int) []Send {
 	d.mu.Lock()
@@ -49,7 +49,7 @@ func (d *Dispatcher) Unsent(number, most int) []Send {
 	for i, o := range s.unsent {
 		r := d.runs[o.grant.Job]
 		if r == nil || r.outs[o.grant.Seq] != o || o.isSent || r.ended {
-			continue // gone meanwhile, or to be given back
+			continue // settled meanwhile, or to be given back
 		}
 		if len(sends) == most {
 			kept = append(kept, s.unsent[i:]...)
@@ -64,7 +64,7 @@ func (d *Dispatcher) Unsent(number, most int) []Send {
 	return sends
 }
 
-// Sent notes that the log accepted the dispatches.
+// Sent records that the log accepted the dispatches.
 func (d *Dispatcher) Sent(number int, tasks []Send) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -89,9 +89,9 @@ func (d *Dispatcher) Sent(number int, tasks []Send) {
 	d.unblock(s)
 }
 
-// Unaddressed takes dispatches back whose addresses could not be read. They take no room from
-// others, neither in their shard nor at their hosts nor in the window. They stay unsent, and
-// Unlocated asks for them.
+// Unaddressed takes back dispatches whose addresses could not be read. They take no room from
+// others: in their shard, at their hosts or in the window. They stay unsent, and Unlocated lists
+// them.
 func (d *Dispatcher) Unaddressed(number int, sends []Send) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -110,7 +110,7 @@ func (d *Dispatcher) Unaddressed(number int, sends []Send) {
 	d.unblock(s)
 }
 
-// Newest is the number of the newest dispatch sent to a shard, by this leadership or any before it.
+// Newest returns the number of the newest dispatch ever sent to a shard, by any leadership.
 func (d *Dispatcher) Newest(number int) uint64 {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -121,8 +121,8 @@ func (d *Dispatcher) newest(number int) uint64 {
 	return max(d.shards[number].newest, d.config.Newest)
 }
 
-// Mark makes the next marker of a shard, to be published behind what Sent has noted; false when
-// nothing published is out.
+// Mark makes the next marker of a shard, to be published behind what Sent has recorded. It returns
+// false when nothing published is out.
 func (d *Dispatcher) Mark(number int) (model.Marker, bool) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -148,8 +148,8 @@ func (d *Dispatcher) Mark(number int) (model.Marker, bool) {
 		Newest: d.newest(number)}, true
 }
 
-// Returned takes a marker that came back and names the dispatches that are lost: published before
-// it, not open in it and still out.
+// Returned takes a marker that came back. It returns the lost dispatches: published before it, not
+// open in it, and still out.
 func (d *Dispatcher) Returned(m model.Marker) []command.DispatchRef {
 	d.mu.Lock()
 	defer d.mu.Unlock()

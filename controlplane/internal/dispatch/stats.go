@@ -2,20 +2,20 @@ package dispatch
 
 import "time"
 
-// Stats is what the dispatcher holds at one moment.
+// Stats is a snapshot of the dispatcher.
 type Stats struct {
-	Window int // most seqs out at a time
+	Window int // the most seqs out at a time
 	Out    int // seqs out or proposed
 	Aside  int // seqs set aside: no room at their host or in their shard
 	Unsent int // dispatches not published yet
 	Runs   int // runs that are not closed
 	Hosts  int // hosts with seqs out or set aside
-	// Markers not returned yet, and how long ago the oldest of them was sent.
+	// Markers that have not come back, and the age of the oldest.
 	Markers      int
 	OldestMarker time.Duration
 }
 
-// Stats is safe to call at any time.
+// Stats returns a snapshot. It is safe to call at any time.
 func (d *Dispatcher) Stats() Stats {
 	d.mu.Lock()
 	defer d.mu.Unlock()

@@ -2,13 +2,13 @@ package dispatch
 
 import "shoal.dev/shoal/pkg/ids"
 
-// tracedSeqs bounds what a traced run costs: the links beyond have no spans of their own.
+// tracedSeqs bounds the cost of tracing a run: later links get no spans.
 const tracedSeqs = 256
 
 // Traced says whether a seq of a traced run has spans.
 func Traced(seq uint32) bool { return seq < tracedSeqs }
 
-// LaunchTrace is the span of the call that launched a run; nil when it is not traced, or began
+// LaunchTrace returns the span of the call that launched a run; nil if it is not traced or began
 // under another leader.
 func (d *Dispatcher) LaunchTrace(job ids.ID) []byte {
 	d.mu.Lock()
@@ -19,7 +19,7 @@ func (d *Dispatcher) LaunchTrace(job ids.ID) []byte {
 	return nil
 }
 
-// Trace names the span under which a run's next seqs go out, which is the launch's until then.
+// Trace sets the span under which a run's next seqs go out. At first that is the launch's.
 func (d *Dispatcher) Trace(job ids.ID, span []byte) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -28,7 +28,7 @@ func (d *Dispatcher) Trace(job ids.ID, span []byte) {
 	}
 }
 
-// traceOf is the span that a dispatch of the run goes out under.
+// traceOf returns the span under which a dispatch of the run goes out.
 func (r *run) traceOf(seq uint32) []byte {
 	if !Traced(seq) {
 		return nil

@@ -10,18 +10,18 @@ import (
 	"shoal.dev/shoal/pkg/clock"
 )
 
-// activateEvery is how often it is looked whether all members can apply the next version.
+// activateEvery is how often to check whether all members can apply the next version.
 const activateEvery = 5 * time.Second
 
-// activateVersion raises the cluster's version to this binary's, once every server of Raft and
-// every registered node can apply it. A node that is gone and registered holds it up: it may come
-// back with the binary that it had.
+// activateVersion raises the cluster's version to this binary's once every Raft server and
+// registered node can apply it. A registered node that is gone holds it up: it may come back with
+// its old binary.
 func (l *Leadership) activateVersion(ctx context.Context) error {
 	told := ""
 	for {
 		active := l.view().ClusterVersion()
 		if active >= l.node.Newest() {
-			<-ctx.Done() // another binary's leadership goes on from here
+			<-ctx.Done() // a newer binary's leadership continues from here
 			return nil
 		}
 		behind, err := l.raiseVersion(ctx, l.node.Newest())
@@ -45,7 +45,7 @@ func (l *Leadership) activateVersion(ctx context.Context) error {
 	}
 }
 
-// raiseVersion activates a version unless some members are behind, whom it names.
+// raiseVersion activates a version, or returns the members that are behind.
 func (l *Leadership) raiseVersion(ctx context.Context, version uint32) (behind []string,
 	err error) {
 	l.admission.Lock()
@@ -57,7 +57,7 @@ func (l *Leadership) raiseVersion(ctx context.Context, version uint32) (behind [
 	return nil, err
 }
 
-// behindVersion are the members that do not say that they can apply a version.
+// behindVersion returns the members that do not report that they can apply a version.
 func (l *Leadership) behindVersion(ctx context.Context, version uint32) ([]string, error) {
 	servers, _, err := l.node.Servers(ctx)
 	if err != nil {

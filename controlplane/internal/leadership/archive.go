@@ -13,23 +13,22 @@ import (
 	"shoal.dev/shoal/pkg/clock"
 )
 
-// How many runs, and how many entries beside theirs, are written at once, and how many commands'
-// worth of them leave the state by one. A command must not hold others up.
+// archivedAtOnce is how many runs, and other entries, are written at once. One command drops those
+// of droppedAtOnce commands from the state, and must not hold up others.
 const (
 	archivedAtOnce = 2_000
 	droppedAtOnce  = 100
 )
 
-// historyMargin is for how much longer than it must a row store may keep a run in the history: one
-// removes whole months.
+// historyMargin is how much longer than necessary a row store may keep a run in the history: it may
+// remove whole months.
 const historyMargin = 32 * 24 * time.Hour
 
-// expireHistoryEvery is the pause between two removals of runs that are too old for the history.
+// expireHistoryEvery is the interval at which runs too old for the history are removed.
 const expireHistoryEvery = 24 * time.Hour
 
-// archivePast writes what has been sealed to the archive, in the order in which it was, and then
-// has the state drop it. While the row store cannot be written the state grows; nothing else
-// happens.
+// archivePast writes sealed records to the archive, in the order of their seals, and then has the
+// state drop them. While the row store cannot be written, the state grows; nothing else changes.
 func (l *Leadership) archivePast(ctx context.Context) error {
 	for advanced := false; ; {
 		more, failed := false, error(nil)
@@ -42,7 +41,7 @@ func (l *Leadership) archivePast(ctx context.Context) error {
 				advanced = true
 			}
 			runs, err := l.archiveSome(ctx)
-			entries, unwritten := l.archiveAudit(ctx) // the one holds up neither of the others
+			entries, unwritten := l.archiveAudit(ctx) // neither prevents the other
 			failed = cmp.Or(err, unwritten)
 			more = runs || entries
 		}
@@ -55,8 +54,8 @@ func (l *Leadership) archivePast(ctx context.Context) error {
 	}
 }
 
-// expireHistory removes the runs that are too old, once a day. The ledger stays. While it is not
-// sure what time it is nothing is removed.
+// expireHistory removes runs that are too old, once a day. The ledger stays. Nothing is removed
+// while the time is uncertain.
 func (l *Leadership) expireHistory(ctx context.Context) error {
 	now, sure := l.clocks.Safe()
 	if !sure || now.Sub(l.historyExpired) < expireHistoryEvery {
@@ -70,8 +69,8 @@ func (l *Leadership) expireHistory(ctx context.Context) error {
 	return l.forgetDeleted(ctx, now.Add(-kept-historyMargin))
 }
 
-// historyKept is how long an ended run stays in the history: what operators have set, else what
-// this leader was started with.
+// historyKept returns how long the history keeps an ended run: the operators' setting, else this
+// leader's configuration.
 func (l *Leadership) historyKept() time.Duration {
 	if days := l.view().Settings().HistoryDays; days > 0 {
 		return time.Duration(days) * 24 * time.Hour
@@ -79,7 +78,7 @@ func (l *Leadership) historyKept() time.Duration {
 	return l.config.HistoryKept
 }
 
-// forgetDeleted drops the marks of runs that are in no history any more.
+// forgetDeleted drops the marks of deleted runs that no history has any more.
 func (l *Leadership) forgetDeleted(ctx context.Context, before time.Time) error {
 	if l.view().ClusterVersion() < command.DeletesSince {
 		return nil
@@ -100,11 +99,11 @@ func (l *Leadership) forgetDeleted(ctx context.Context, before time.Time) error 
 	}
 }
 
-// auditedAtOnce is how many entries of the audit trail are written, and leave the state, at once.
+// auditedAtOnce is how many audit entries are archived and dropped at once.
 const auditedAtOnce = 500
 
-// archiveAudit moves some entries of the audit trail to the archive, and says whether more wait. A
-// leader that was paused writes what is there already, and proposes what changes nothing.
+// archiveAudit archives some audit entries, and says whether more wait. After a pause a leader may
+// repeat writes and proposals; both change nothing.
 func (l *Leadership) archiveAudit(ctx context.Context) (more bool, err error) {
 	batch, err := archive.NextAudit(l.view(), auditedAtOnce)
 	if err != nil || len(batch.Entries) == 0 {
@@ -126,8 +125,8 @@ func (l *Leadership) archiveAudit(ctx context.Context) (more bool, err error) {
 	return batch.More, nil
 }
 
-// archiveSome archives one batch, and says whether more waits. A leader that was paused writes what
-// is there already, since what is sealed is the same for ever, and proposes what changes nothing.
+// archiveSome archives one batch, and says whether more waits. After a pause a leader may repeat
+// writes and proposals; both change nothing, since sealed records never change.
 func (l *Leadership) archiveSome(ctx context.Context) (more bool, err error) {
 	batch, err := archive.Next(l.view(), archivedAtOnce)
 	if err != nil || batch.Upto == batch.From {

@@ -9,8 +9,8 @@ import (
 	"shoal.dev/shoal/controlplane/internal/state"
 )
 
-// endWithin is how long after its lease's end a fetcher may be at work. Those of cluster version 1
-// finish what they ask.
+// endWithin is how long after its lease's end a fetcher may be at work. Fetchers of cluster version
+// 1 finish their requests.
 func (l *Leadership) endWithin() time.Duration {
 	if l.view().ClusterVersion() < 2 {
 		return max(l.config.FetchDeadline, l.config.EndWithin)
@@ -25,12 +25,12 @@ func (l *Leadership) Assign() error {
 	return l.reassign()
 }
 
-// reassign is Assign for who holds assigning. It returns only when the outcome is known or the
-// leadership is over, whatever becomes of the call that led to it. An answer must not overtake a
-// change that is still on its way.
+// reassign is Assign with assigning held. It returns only when the outcome is known or the
+// leadership is over, even if the call that caused it has ended. An answer must not overtake a
+// change that is under way.
 func (l *Leadership) reassign() error {
 	if l.ctx.Err() != nil {
-		return raft.ErrLeadershipLost // while it waited: the next leader plans
+		return raft.ErrLeadershipLost // it waited for the lock: the next leader plans
 	}
 	view := l.view()
 	changes := l.tracker.Plan(view.Nodes(), view.Shards())
@@ -41,7 +41,7 @@ func (l *Leadership) reassign() error {
 	return err
 }
 
-// held says whether somebody reads a shard's tasks.
+// held says whether a shard has a fetcher that reads its tasks.
 func (l *Leadership) held(view *state.View, shard int) bool {
 	record := view.Shard(uint16(shard))
 	return record != nil && l.tracker.Held(view.Node(record.Owner), record)

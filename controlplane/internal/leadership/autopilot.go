@@ -16,13 +16,13 @@ import (
 )
 
 const (
-	// autopilotProbes is how many probes lie between two looks at the servers when no member comes
-	// or goes.
+	// autopilotProbes is the interval between two looks at the servers, in probes, while no member
+	// comes or goes.
 	autopilotProbes = 2
 	changePatience  = 5 * time.Second
 )
 
-// autopilot keeps Raft's servers, and the registered nodes, in step with the nodes that are there.
+// autopilot keeps Raft's servers and the registered nodes in step with the present nodes.
 func (l *Leadership) autopilot(ctx context.Context) error {
 	n, err := l.node.Enter()
 	if err != nil {
@@ -53,8 +53,8 @@ func (l *Leadership) autopilot(ctx context.Context) error {
 	}
 }
 
-// adjust makes the next change that is due. It reports whether it made one: then there may be
-// another.
+// adjust makes the next change that is due. It reports whether it made one; then another may be
+// due.
 func (l *Leadership) adjust(ctx context.Context, n *node.Raft, planner *quorum.Planner,
 	w Witness) (changed bool, err error) {
 	l.admission.Lock()
@@ -67,7 +67,7 @@ func (l *Leadership) adjust(ctx context.Context, n *node.Raft, planner *quorum.P
 	gone := planner.Gone()
 	l.gone.Store(&gone)
 	if err := ctx.Err(); err != nil {
-		return false, err // who did not answer in time may be there
+		return false, err // a node that was not heard in time may be there
 	}
 	if !due {
 		return false, nil
@@ -80,7 +80,7 @@ func (l *Leadership) adjust(ctx context.Context, n *node.Raft, planner *quorum.P
 	return true, nil
 }
 
-// situation is what the planner is told.
+// situation returns the facts for the planner.
 func (l *Leadership) situation(ctx context.Context, n *node.Raft, configuration []raft.Server,
 	w Witness) quorum.Situation {
 	s := quorum.Situation{Leader: l.node.Name(), Progress: map[string]quorum.Progress{}}
@@ -89,7 +89,7 @@ func (l *Leadership) situation(ctx context.Context, n *node.Raft, configuration 
 		servers[string(server.ID)] = server
 	}
 	told := slices.DeleteFunc(n.Members.Members(), func(member membership.Member) bool {
-		// it waits to see which cluster it belongs to
+		// it does not yet know which cluster it belongs to
 		return member.Cluster != n.Members.Self().Cluster
 	})
 	members, asked, answers := w.Members(ctx, l, told, servers)
@@ -105,7 +105,7 @@ func (l *Leadership) situation(ctx context.Context, n *node.Raft, configuration 
 			quorum.Server{Name: name, Address: string(server.Address), Voter: voter})
 		answer, heard := answers[name]
 		switch {
-		// how far the others are does not matter while they gossip
+		// the progress of non-voters does not matter while they gossip
 		case name == l.node.Name() || !voter && there[name]:
 		case heard:
 			s.Progress[name] = l.progress(answer)
@@ -124,18 +124,17 @@ func (l *Leadership) situation(ctx context.Context, n *node.Raft, configuration 
 	return s
 }
 
-// progress is how far a server is.
+// progress returns how far a server is.
 func (l *Leadership) progress(answer node.Answer) quorum.Progress {
 	progress := quorum.Progress{Contact: answer.Silence}
-	// an entry of an earlier term may be one that this leader does not have
+	// this leader may not have an entry of an earlier term
 	if answer.LastTerm == l.term {
 		progress.Index = answer.LastIndex
 	}
 	return progress
 }
 
-// make makes a change against the configuration at an index; if that is not the newest, Raft
-// refuses it.
+// make makes a change to the configuration at an index. Raft refuses it if that is not the newest.
 func (l *Leadership) make(ctx context.Context, c quorum.Change, at uint64) error {
 	if c.Kind == quorum.Retire {
 		node := l.view().Node(c.Name)
@@ -165,9 +164,9 @@ func (l *Leadership) make(ctx context.Context, c quorum.Change, at uint64) error
 	return err
 }
 
-// admit lets a node without a log take part in Raft. That it has no vote in the configuration must
-// be beyond doubt: the configuration is committed, and this node still leads. None that comes later
-// can give the node a vote as long as it does not keep up.
+// admit lets a node without a log take part in Raft. It must be certain that the node has no vote:
+// the configuration is committed, and this node still leads. A later configuration cannot give the
+// node a vote before it keeps up.
 func (l *Leadership) admit(ctx context.Context, c quorum.Change, at uint64) error {
 	committed, err := node.Ask(ctx, l.node,
 		func(n *node.Raft) (uint64, error) { return n.CommitIndex(), nil })

@@ -16,14 +16,13 @@ import (
 	"shoal.dev/shoal/pkg/model"
 )
 
-// lead is one leadership, from its beginning until ctx ends. It fails only when this node cannot
-// lead this cluster.
+// lead runs one leadership until ctx ends. It fails only when this node cannot lead this cluster.
 func (h *Holder) lead(ctx context.Context) error {
 	term, began, err := h.config.Proposer.BeginTerm(ctx)
 	if err != nil {
 		return nil //nolint:nilerr // leadership is over, or ends
 	}
-	h.clocks.BeginTerm() // what earlier leaders stamped is applied now
+	h.clocks.BeginTerm() // everything that earlier leaders stamped is applied now
 	cluster, err := h.createCluster(ctx)
 	if err != nil || cluster == nil {
 		return err
@@ -40,7 +39,7 @@ func (h *Holder) lead(ctx context.Context) error {
 	l := h.adopt(ctx, term, began)
 	h.config.Logger.Info("leading", "term", term)
 	h.current.Store(l)
-	h.node.LeaderChanged() // who waits for a leader to begin need wait no longer
+	h.node.LeaderChanged() // wakes those that wait for a leader
 	defer func() {
 		h.current.CompareAndSwap(l, nil)
 		h.node.FSM().Observe(nil)
@@ -49,9 +48,9 @@ func (h *Holder) lead(ctx context.Context) error {
 	return nil
 }
 
-// createCluster gives the cluster its first command unless it has it. Nil: leadership is over, and
-// the next leader finds out what came of it. It fails when log or row store are another cluster's:
-// two that work on them would take each other's tasks and pages.
+// createCluster proposes the cluster's first command unless the cluster exists. Nil: leadership is
+// over, and the next leader learns the outcome. It fails if log or row store belong to another
+// cluster: two clusters on them would take each other's tasks and pages.
 func (h *Holder) createCluster(ctx context.Context) (*state.Cluster, error) {
 	view := h.node.View
 	if cluster := view().Cluster(); cluster != nil {
@@ -75,8 +74,8 @@ func (h *Holder) createCluster(ctx context.Context) (*state.Cluster, error) {
 	return view().Cluster(), nil
 }
 
-// addPrices gives the price table the rows that no version of it ever had: those of endpoints that
-// are newer than the cluster. A row that was taken away stays away. Not ok: leadership is over.
+// addPrices adds rows that no version of the price table ever had: those of endpoints newer than
+// the cluster. A removed row stays removed. Not ok: leadership is over.
 func (h *Holder) addPrices(ctx context.Context) (ok bool) {
 	view := h.node.View()
 	current := view.CurrentPrices()
@@ -100,13 +99,13 @@ func (h *Holder) addPrices(ctx context.Context) (ok bool) {
 	put, err := h.config.Proposer.Propose(ctx, command.PutPricesPayload{Rows: rows,
 		Version: current.Version})
 	if err == nil && fault.CodeOf(put.Err) == fault.PricesChanged {
-		return h.addPrices(ctx) // an admin was faster
+		return h.addPrices(ctx) // an admin changed the prices first
 	}
 	return err == nil
 }
 
-// adopt makes the leadership's memory from the replicated state, between two commands. What was
-// applied before is in the state; what is applied after is observed.
+// adopt builds the leadership's memory from the replicated state, between two commands. Earlier
+// commands are in the state; later ones are observed.
 func (h *Holder) adopt(ctx context.Context, term, began uint64) *Leadership {
 	l := &Leadership{config: h.config, node: h.node, clocks: h.clocks, metrics: h.metrics, ctx: ctx,
 		term: term, began: began, returned: make(chan model.Marker, maxReturned),

@@ -16,38 +16,38 @@ import (
 
 const (
 	compareEvery = 30 * time.Second
-	safeEvery    = time.Second // how often it is looked whether things may be removed by age
+	safeEvery    = time.Second // how often to check whether things may be removed by age
 )
 
-// Clocks is what this node knows of the cluster's clocks.
+// Clocks holds what this node knows of the cluster's clocks.
 type Clocks struct {
 	node   *node.Node
 	clock  clock.Clock
 	logger *slog.Logger
 
 	keeper timekeeper.Keeper
-	began  time.Time // of the process, with its monotonic reading
+	began  time.Time // start of the process, with its monotonic reading
 
 	mu    sync.Mutex
 	found timekeeper.Findings
-	// clocks of other nodes less this one's, as the leader heard them last
+	// other nodes' clocks minus this one's, as the leader last heard them
 	others map[string]time.Duration
-	told   string // what the log says of the clocks
+	told   string // trouble that was last logged
 }
 
 func newClocks(n *node.Node, clock clock.Clock, logger *slog.Logger) *Clocks {
 	return &Clocks{node: n, clock: clock, logger: logger, began: clock.Now()}
 }
 
-// reading looks at this node's clock.
+// reading reads this node's clock.
 func (c *Clocks) reading() timekeeper.Reading {
 	now := c.clock.Now()
 	return timekeeper.Reading{Wall: now.Round(0), Elapsed: now.Sub(c.began)}
 }
 
-// Stamp is the time for a command, Unix milliseconds; 0: the state's own time stands. Not known:
-// no leadership of this process has begun, and nothing is applied yet. That may be since there is
-// nothing, or since a node that has just started leads before it has read its log.
+// Stamp returns the time for a command, Unix milliseconds; 0: the state's own time stands. known is
+// false if no leadership of this process has begun and nothing is applied yet. Then the cluster is
+// new, or the node leads before it has read its log.
 func (c *Clocks) Stamp() (stamp int64, known bool) {
 	if stamp := c.keeper.Stamp(c.reading()); !stamp.IsZero() {
 		return stamp.UnixMilli(), true
@@ -56,16 +56,16 @@ func (c *Clocks) Stamp() (stamp int64, known bool) {
 	return 0, now > 0
 }
 
-// Now is the time that a command would be stamped with: it never goes back, and a wrong clock does
-// not move it.
+// Now returns the time with which a command would be stamped. It never goes back, and a wrong clock
+// does not move it.
 func (c *Clocks) Now() time.Time {
 	stamp, _ := c.Stamp()
 	_, now := c.node.Store().Progress()
 	return time.UnixMilli(max(stamp, now))
 }
 
-// BeginTerm begins a leadership's time where that of the state is. All that earlier leaders
-// committed has to be applied.
+// BeginTerm begins a leadership's time at state time. Everything that earlier leaders committed
+// must be applied.
 func (c *Clocks) BeginTerm() {
 	var at time.Time
 	if _, now := c.node.Store().Progress(); now > 0 {
@@ -74,10 +74,10 @@ func (c *Clocks) BeginTerm() {
 	c.keeper.BeginTerm(c.reading(), at)
 }
 
-// Safe is the time by which things may be removed, when it is certain what time it is.
+// Safe returns the time for removal by age; ok only while the time is certain.
 func (c *Clocks) Safe() (now time.Time, ok bool) { return c.keeper.Safe(c.reading()) }
 
-// awaitSafeTime waits until things may be removed by a time; not ok: ctx ended.
+// awaitSafeTime waits until the safe time is known; not ok: ctx ended.
 func (l *Leadership) awaitSafeTime(ctx context.Context) (now time.Time, ok bool) {
 	for {
 		if now, ok := l.clocks.Safe(); ok {
@@ -89,7 +89,7 @@ func (l *Leadership) awaitSafeTime(ctx context.Context) (now time.Time, ok bool)
 	}
 }
 
-// CompareAlone compares the clocks where there is nobody to ask.
+// CompareAlone runs the comparison of a node that is the only voter.
 func (c *Clocks) CompareAlone() {
 	if n, err := c.node.Enter(); err == nil {
 		alone := n.Alone()
@@ -100,8 +100,8 @@ func (c *Clocks) CompareAlone() {
 	}
 }
 
-// compareClocks compares this node's clock with those of all that answer, every so often. Only
-// voters decide what time it is: whoever has a fetcher's certificate must not.
+// compareClocks compares this node's clock with those of all nodes that answer, at intervals. Only
+// voters decide on the time: a fetcher's certificate must not be enough.
 func (l *Leadership) compareClocks(ctx context.Context) error {
 	for {
 		servers, _, err := l.node.Servers(ctx)
@@ -126,13 +126,13 @@ func (l *Leadership) compareClocks(ctx context.Context) error {
 	}
 }
 
-// compare asks nodes for their time, all at once, and settles what time it is.
+// compare asks all nodes for their time at once and compares the clocks.
 func (l *Leadership) compare(ctx context.Context, ask map[string]string, votes map[string]bool) {
 	asked := l.clocks.reading()
 	answers := l.node.Statuses(ctx, ask)
 	var witnesses []timekeeper.Witness
 	now := l.clocks.reading()
-	// An answer is of some time in between, which is a few seconds at most.
+	// An answer was given somewhere in this span, which is a few seconds at most.
 	middle := asked.Elapsed + (now.Elapsed-asked.Elapsed)/2
 	others := map[string]time.Duration{}
 	for name, answer := range answers {
@@ -150,7 +150,7 @@ func (l *Leadership) compare(ctx context.Context, ask map[string]string, votes m
 	}
 }
 
-// note keeps what was found for who asks, and tells what has changed.
+// note keeps the findings and logs a change of trouble.
 func (c *Clocks) note(found timekeeper.Findings, others map[string]time.Duration) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -168,15 +168,14 @@ func (c *Clocks) note(found timekeeper.Findings, others map[string]time.Duration
 		"state", found.State.Round(time.Second))
 }
 
-// Findings are what the last comparison of the clocks found, and what is wrong with them, "" for
-// nothing.
+// Findings returns the result of the last comparison, and what is wrong with the clocks, or "".
 func (c *Clocks) Findings() (found timekeeper.Findings, trouble string) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	return c.found, c.told
 }
 
-// clockTrouble is what is wrong with the clocks, "" for nothing.
+// clockTrouble returns what is wrong with the clocks, or "".
 func clockTrouble(found timekeeper.Findings) string {
 	off := func(d time.Duration) bool {
 		return d > timekeeper.Tolerance ||
@@ -197,7 +196,7 @@ func clockTrouble(found timekeeper.Findings) string {
 	return ""
 }
 
-// measure shows the clocks as the leader compares them.
+// measure exports the clocks as the leader compares them.
 func (c *Clocks) measure(to *telemetry.Metrics, leads func() bool) {
 	type compared struct {
 		found timekeeper.Findings

@@ -10,26 +10,26 @@ import (
 	"shoal.dev/shoal/pkg/ids"
 )
 
-// Bounds and paces of closing.
+// Bounds and intervals of closing.
 const (
-	// maxClosing runs are closed at once. One place is always left to those that take no time.
+	// maxClosing is how many runs are closed at once. One place is always kept for quick ones.
 	maxClosing = 4
-	// maxLong of them may take long, maxLongOfOne of one customer.
+	// maxLong is how many of them may take long, maxLongOfOne how many of one customer.
 	maxLong      = maxClosing - 1
 	maxLongOfOne = maxLong - 1
-	// quickPages are read in no time.
+	// quickPages is how many pages are read quickly.
 	quickPages  = 1000
-	sparedPause = time.Minute // until it is looked again whether a run is still to be spared
+	sparedPause = time.Minute // until a run to be spared is looked at again
 )
 
-// closings are the runs that are being closed, and those that are left alone for a while because
-// they could not be. It is for one goroutine.
+// closings holds the runs being closed, and those that rest because they could not be closed. It is
+// for one goroutine.
 type closings struct {
 	hands map[ids.ID]closing
 	rests map[ids.ID]time.Time
 }
 
-// closing is a run in hand, and what came of it.
+// closing is a run being closed, and the result.
 type closing struct {
 	job    *state.Job
 	long   bool
@@ -41,7 +41,7 @@ func newClosings() closings {
 	return closings{hands: map[ids.ID]closing{}, rests: map[ids.ID]time.Time{}}
 }
 
-// closeRuns closes the runs that are done, several beside each other: one may take minutes.
+// closeRuns closes finished runs, several at a time, since one may take minutes.
 func (l *Leadership) closeRuns(ctx context.Context) error {
 	l.closeNow.raise()
 	c, ended := newClosings(), make(chan closing, maxClosing)
@@ -59,7 +59,7 @@ func (l *Leadership) closeRuns(ctx context.Context) error {
 				l.tellFailed("close", run.err)
 			}
 		}
-		// What has ended was applied before: if it is among them still, it is not closed.
+		// Results are applied by now, so a run that ended and is still closable is not closed.
 		for _, run := range c.take(l.view(), l.dispatcher.Closable(), l.config.Clock.Now()) {
 			work.Go(func() {
 				run.closed, run.err = l.steps.Close(ctx, run.job)
@@ -69,7 +69,7 @@ func (l *Leadership) closeRuns(ctx context.Context) error {
 	}
 }
 
-// pause is until when nothing is to be looked at that no command asks for.
+// pause returns for how long nothing needs a look unless a command asks for it.
 func (c *closings) pause(now time.Time) time.Duration {
 	pause := sparedPause
 	for _, until := range c.rests {
@@ -78,7 +78,7 @@ func (c *closings) pause(now time.Time) time.Duration {
 	return pause
 }
 
-// end takes in what came of a run in hand.
+// end records the result of a run.
 func (c *closings) end(run closing, now time.Time) {
 	delete(c.hands, run.job.ID)
 	switch {
@@ -89,7 +89,7 @@ func (c *closings) end(run closing, now time.Time) {
 	}
 }
 
-// take takes runs in hand of those that may be closed, as many as there are places for.
+// take takes as many closable runs as there are places for.
 func (c *closings) take(view *state.View, closable []ids.ID, now time.Time) (taken []closing) {
 	maps.DeleteFunc(c.rests, func(_ ids.ID, until time.Time) bool { return !until.After(now) })
 	for len(c.hands) < maxClosing {
@@ -103,8 +103,8 @@ func (c *closings) take(view *state.View, closable []ids.ID, now time.Time) (tak
 	return taken
 }
 
-// next is the oldest run of the customer who has the fewest in hand, of those that there is a place
-// for. Without a job there is none.
+// next returns the oldest closable run, with a free place, of the customer with the fewest runs in
+// hand. Without any, its job is nil.
 func (c *closings) next(view *state.View, closable []ids.ID) (next closing) {
 	var long int
 	of, longOf := map[string]int{}, map[string]int{}
@@ -133,7 +133,7 @@ func (c *closings) next(view *state.View, closable []ids.ID) (next closing) {
 	return next
 }
 
-// takesLong says whether to close a run may mean to read many records.
+// takesLong says whether closing a run may mean reading many records.
 func takesLong(view *state.View, job *state.Job) bool {
 	return isJudged(view, job) || job.Pages > quickPages
 }

@@ -13,8 +13,8 @@ import (
 	"shoal.dev/shoal/pkg/model"
 )
 
-// A place is left to runs that are closed in no time, and one to other customers. What cannot be
-// closed rests, and is not taken twice.
+// One place is kept for quick runs, and one for other customers. A run that cannot be closed rests,
+// and is not taken twice.
 func TestPlacesOfClosing(t *testing.T) {
 	now := clock.NewManual(time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC))
 	c, source := clienttest.New(t, now), ids.Random{Now: now.Now}
@@ -59,20 +59,20 @@ func TestPlacesOfClosing(t *testing.T) {
 	}
 	take()
 	ann := []ids.ID{run("ann", true), run("ann", true), run("ann", true)}
-	take(ann[0], ann[1]) // all that one customer may have
+	take(ann[0], ann[1]) // the most for one customer
 	bob := []ids.ID{run("bob", true), run("bob", true)}
 	take(bob[0])
 	quick := []ids.ID{run("ann", false), run("ann", false), run("cid", false)}
-	take(quick[2]) // who has none in hand is first
+	take(quick[2]) // a customer with none in hand is first
 	take()
 	end(quick[2], true, nil)
 	take(quick[0])
 	end(ann[0], true, nil)
-	take(bob[1]) // who has one in hand is before who has two
+	take(bob[1]) // a customer with one goes before a customer with two
 	end(quick[0], true, nil)
 	take(quick[1])
 
-	// One that fails is left alone for a second, one that is spared for a minute.
+	// A failed run rests for a second, a spared one for a minute.
 	end(quick[1], false, errors.New("away"))
 	end(bob[1], false, nil)
 	take(ann[2])
@@ -92,7 +92,7 @@ func TestPlacesOfClosing(t *testing.T) {
 	if len(of.rests) != 0 {
 		t.Errorf("%d rest", len(of.rests))
 	}
-	// One that is not judged may take long, too.
+	// A run that is not judged may take long, too.
 	large := run("dan", false)
 	c.Spoil(t, func(tx *clienttest.Tx) {
 		job := *tx.Job(large)

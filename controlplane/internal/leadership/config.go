@@ -20,23 +20,23 @@ import (
 	"shoal.dev/shoal/pkg/telemetry"
 )
 
-// Proposer is how a leadership changes and reads the replicated state. Its commands are never sent
-// to another leader, which has its own. An error means that the outcome is not known, because the
-// leadership is over or ctx has ended.
+// Proposer changes and reads the replicated state for a leadership. It never forwards commands to
+// another leader. An error means that the outcome is not known, because the leadership is over or
+// ctx has ended.
 type Proposer interface {
-	// BeginTerm has a command applied in a term of this node's, and thereby everything of earlier
-	// terms. It returns the term and the command's index.
+	// BeginTerm has a command applied in a term of this node, which also applies everything of
+	// earlier terms. It returns the term and the command's index.
 	BeginTerm(ctx context.Context) (term, index uint64, err error)
 	Propose(ctx context.Context, payload command.Payload) (fsm.Result, error)
-	// Settle applies receipts in their order, in as many commands as their size asks for.
+	// Settle applies receipts in order, in as many commands as their size requires.
 	Settle(ctx context.Context, receipts []model.Receipt) error
-	// Confirm fails unless this node still leads, as a majority says since the call.
+	// Confirm fails unless a majority has confirmed since the call that this node leads.
 	Confirm(ctx context.Context) error
-	// Fresh is a view of everything that was applied anywhere before the call.
+	// Fresh returns a view of everything that was applied anywhere before the call.
 	Fresh(ctx context.Context) (*state.View, error)
 }
 
-// Store is what a leadership needs of the row store.
+// Store is the part of the row store that a leadership needs.
 type Store interface {
 	steps.Store
 	Advance(ctx context.Context) error
@@ -56,13 +56,13 @@ type Store interface {
 	Free(ctx context.Context) (bytes uint64, known bool, err error)
 }
 
-// Config is what all leaderships of a node have in common. The control plane's own configuration
-// says what its settings are, and checks them.
+// Config is common to all leaderships of a node. The control plane's own Config documents its
+// settings and checks them.
 type Config struct {
 	Node     *node.Node
 	Proposer Proposer
-	// Claim marks log and row store as the cluster's, as often as it takes; not claimed: ctx ended.
-	// It fails when they are another cluster's.
+	// Claim marks log and row store as the cluster's, and retries until it succeeds. claimed is
+	// false when ctx ended. It fails when they are another cluster's.
 	Claim func(ctx context.Context, cluster ids.ID) (claimed bool, err error)
 
 	Boot  ids.ID // this start of the process
@@ -71,7 +71,7 @@ type Config struct {
 	Log   stream.Log
 	Store Store
 
-	// What a cluster is created with.
+	// Settings for creating the cluster.
 	Shards            uint16
 	FreeGrant         int64
 	Prices            price.List
@@ -86,11 +86,11 @@ type Config struct {
 	Lease, EndWithin, FetchDeadline time.Duration
 	MarkerEvery                     time.Duration
 	RestoreGrace                    time.Duration
-	// ArchiveEvery is the pause after all that is sealed has been archived; of each customer the
-	// newest ArchiveKeep runs and entries stay in the state.
+	// ArchiveEvery is the pause between archive rounds. The newest ArchiveKeep runs and entries of
+	// each customer also stay in the state.
 	ArchiveEvery time.Duration
 	ArchiveKeep  uint32
-	HistoryKept  time.Duration // how long an ended run stays in the archive
+	HistoryKept  time.Duration // how long a run stays in the archive after its end
 	Autopilot    quorum.Config
 	RowsFloor    *telemetry.Floor // of the row store's disk; nil: it is never short
 
@@ -100,7 +100,7 @@ type Config struct {
 	Tracer  *telemetry.Tracer  // nil: no traces
 }
 
-// pace is what a run may ask of one host.
+// pace returns the request starts a second that a run may have at one host; 0: no bound.
 func (c *Config) pace(view *state.View, job *state.Job) float64 {
 	rate := c.HostRate
 	if recipe := view.Recipe(job.Scraper, job.Revision); recipe != nil &&

@@ -14,9 +14,9 @@ import (
 // digestsEvery is how often the leader compares the digests of all copies of the state.
 const digestsEvery = time.Minute
 
-// compareDigests compares the digests of all copies of the state every so often, and tells the
-// nodes whose differ. A leader that is one of them does not lead on. What it answers and dispatches
-// comes from a state that the others do not have.
+// compareDigests compares the digests of all copies of the state at intervals, and tells the nodes
+// that differ. A leader whose own copy differs steps down, because its answers and dispatches come
+// from a wrong state.
 func (l *Leadership) compareDigests(ctx context.Context) error {
 	for {
 		if err := l.StepDownIfDiverged(ctx); err != nil {
@@ -31,8 +31,8 @@ func (l *Leadership) compareDigests(ctx context.Context) error {
 	}
 }
 
-// StepDownIfDiverged hands leadership over when this node's copy of the state was found to differ.
-// Without another voter that can take it the node leads on, and tries again.
+// StepDownIfDiverged hands leadership over if this node's copy of the state was found to differ. If
+// no other voter takes over, the node still leads and tries again.
 func (l *Leadership) StepDownIfDiverged(ctx context.Context) error {
 	if l.node.Diverged() == nil {
 		return nil
@@ -44,8 +44,8 @@ func (l *Leadership) StepDownIfDiverged(ctx context.Context) error {
 	return err
 }
 
-// LookForDivergence compares once. Nodes of another version are left out: they may write records in
-// another way.
+// LookForDivergence compares once. It skips nodes of another version, which may encode records
+// differently.
 func (l *Leadership) LookForDivergence(ctx context.Context) error {
 	servers, _, err := l.node.Servers(ctx)
 	if err != nil {
@@ -71,7 +71,7 @@ func (l *Leadership) LookForDivergence(ctx context.Context) error {
 	return nil
 }
 
-// tellDiverged tells a node what stands. One that does not hear it now is told the next time.
+// tellDiverged tells a node which digest stands. A node that misses it is told the next time.
 func (l *Leadership) tellDiverged(ctx context.Context, name, address string, stands state.Digest) {
 	if name == l.node.Name() {
 		l.node.NoteDiverged(stands)
@@ -83,9 +83,8 @@ func (l *Leadership) tellDiverged(ctx context.Context, name, address string, sta
 	}
 }
 
-// divergent are the nodes whose digest at some index is another than what stands there, and what
-// stands. The digest of most of the voters that have one stands, and among equally many the
-// leader's.
+// divergent returns the nodes with a digest that differs from the one that stands at its index, and
+// the latter. The digest of most voters stands; in a tie, the leader's.
 func divergent(told map[string][]state.Digest, votes map[string]bool,
 	leader string) map[string]state.Digest {
 	sums := map[uint64]map[string]uint64{} // by index, by node

@@ -12,15 +12,15 @@ import (
 	"shoal.dev/shoal/pkg/ids"
 )
 
-// Beat is a heartbeat on its way to the leader. Order counts up over the beats of one start of a
-// node, so that one that was given up and arrives late is known.
+// Beat is a heartbeat on its way to the leader. Order counts a start's beats up, so that an
+// abandoned beat that arrives late is recognized.
 type Beat struct {
 	Heartbeat client.Heartbeat `cbor:"1,keyasint"`
 	Order     uint64           `cbor:"2,keyasint"`
 }
 
-// Answer notes a fetcher's heartbeat and answers it. Beats of one node are answered one after the
-// other, in their order.
+// Answer records a fetcher's heartbeat and answers it. The beats of one node are answered one at a
+// time, in order.
 func (l *Leadership) Answer(ctx context.Context, b Beat) (client.Leases, error) {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
@@ -51,14 +51,14 @@ func (l *Leadership) answer(ctx context.Context, b Beat) (client.Leases, error) 
 	return l.heartbeat(b.Heartbeat)
 }
 
-// turns lets one beat of each registered node in at a time.
+// turns admits one beat of each registered node at a time.
 type turns struct {
 	mu    sync.Mutex
 	nodes map[string]*turn
 }
 
 type turn struct {
-	free   chan struct{} // holds one while nobody is in
+	free   chan struct{} // holds one token while nobody is in
 	boot   ids.ID
 	newest uint64
 }
@@ -86,7 +86,7 @@ func (t *turns) enter(ctx context.Context, node string) (leave func(), err error
 	}
 }
 
-// advance says whether a beat is newer than those before, whose turn it is.
+// advance says whether a beat is newer than the node's earlier ones, and records it.
 func (t *turns) advance(node string, b Beat) bool {
 	mine := t.of(node)
 	if mine.boot == b.Heartbeat.Boot && b.Order <= mine.newest {
@@ -96,11 +96,11 @@ func (t *turns) advance(node string, b Beat) bool {
 	return true
 }
 
-// heartbeat notes a fetcher's heartbeat and answers it. Changes of owners that it makes due come
-// first, so that a fetcher that starts has its shards with the first answer.
+// heartbeat records a fetcher's heartbeat and answers it. It first makes the changes of owners that
+// are now due, so that a starting fetcher gets its shards with the first answer.
 func (l *Leadership) heartbeat(beat client.Heartbeat) (client.Leases, error) {
-	// Nobody else may plan before the answer is made: what the node was not told to hold yet may be
-	// given away.
+	// No other plan may run before the answer is made: it could give away shards that this answer
+	// lets the node hold.
 	l.assigning.Lock()
 	defer l.assigning.Unlock()
 	taken := l.tracker.Heard(beat)

@@ -1,6 +1,6 @@
-// Package leadership owns the time in which this node leads, from won to lost. It has what a leader
-// remembers, the routines that work, the heartbeats it answers, and whom it has Raft count. A
-// leadership is made anew each time; what outlives it is the state's, or the clocks'.
+// Package leadership owns the time in which this node leads. It has what a leader remembers, its
+// routines, its answers to heartbeats, and its choice of Raft's servers. Each leadership starts
+// afresh; what outlives it is in the state or the clocks.
 package leadership
 
 import (
@@ -11,8 +11,8 @@ import (
 	"shoal.dev/shoal/controlplane/internal/node"
 )
 
-// Holder begins a leadership whenever Raft gives it to this node, and ends it when Raft takes it
-// away.
+// Holder begins a leadership when this node becomes Raft's leader, and ends it when it no longer
+// is.
 type Holder struct {
 	config  *Config
 	node    *node.Node
@@ -20,11 +20,11 @@ type Holder struct {
 	metrics *metrics
 
 	current    atomic.Pointer[Leadership]
-	anew       signal      // the state was replaced: lead anew
-	interludes chan func() // run while no leadership's routines do
+	anew       signal      // the state was replaced: begin a new leadership
+	interludes chan func() // run while no leadership's routines run
 }
 
-// NewHolder makes a holder that Run runs.
+// NewHolder makes a holder; Run runs it.
 func NewHolder(config Config) *Holder {
 	h := &Holder{config: &config, node: config.Node,
 		clocks:  newClocks(config.Node, config.Clock, config.Logger),
@@ -33,19 +33,19 @@ func NewHolder(config Config) *Holder {
 	return h
 }
 
-// Current is the leadership of this node, once it has begun and until it is over; else nil.
+// Current returns this node's leadership while it lasts, else nil.
 func (h *Holder) Current() *Leadership { return h.current.Load() }
 
-// Clocks is what this node knows of the cluster's clocks.
+// Clocks returns what this node knows of the cluster's clocks.
 func (h *Holder) Clocks() *Clocks { return h.clocks }
 
-// Anew ends the leadership, if there is one, and begins another: its state has been replaced.
+// Anew ends the leadership, if any, and begins another, because the state was replaced.
 func (h *Holder) Anew() {
 	h.current.Store(nil)
 	h.anew.raise()
 }
 
-// Aside runs work while no leadership's routines run, and begins the leadership anew afterwards.
+// Aside runs work while no leadership's routines run, and then begins a new leadership.
 func (h *Holder) Aside(ctx context.Context, work func() error) error {
 	done := make(chan error, 1)
 	select {
@@ -58,8 +58,8 @@ func (h *Holder) Aside(ctx context.Context, work func() error) error {
 	}
 }
 
-// Run begins and ends leaderships until ctx ends, by what changes tell: whether this node leads.
-// When the state is replaced under a leadership, that ends and another begins.
+// Run begins and ends leaderships until ctx ends. changes reports whether this node leads. A
+// replaced state ends the leadership and begins another.
 func (h *Holder) Run(ctx context.Context, changes <-chan bool) error {
 	leads, stop := false, func() {}
 	defer func() { stop() }()
@@ -71,7 +71,7 @@ func (h *Holder) Run(ctx context.Context, changes <-chan bool) error {
 		case err := <-failed:
 			return fmt.Errorf("controlplane: lead: %w", err)
 		case leads = <-changes:
-			// The newest change alone is told: if it was lost and won again meanwhile, this is
+			// Only the newest change is reported: if it was lost and won again meanwhile, this is
 			// another leadership.
 		case <-h.anew:
 		case work := <-h.interludes:
@@ -87,7 +87,7 @@ func (h *Holder) Run(ctx context.Context, changes <-chan bool) error {
 	}
 }
 
-// start begins a leadership; what it returns ends it and waits for it.
+// start begins a leadership; the function returned ends it and waits for it.
 func (h *Holder) start(ctx context.Context, failed chan<- error) (stop func()) {
 	inner, cancel := context.WithCancel(ctx)
 	done := make(chan struct{})
@@ -96,7 +96,7 @@ func (h *Holder) start(ctx context.Context, failed chan<- error) (stop func()) {
 		if err := h.lead(inner); err != nil {
 			select {
 			case failed <- err:
-			default: // one reason is enough to stop
+			default: // one reason to stop is enough
 			}
 		}
 	}()

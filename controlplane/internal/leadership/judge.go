@@ -15,19 +15,19 @@ import (
 	"shoal.dev/shoal/pkg/rowstore"
 )
 
-// How far a judgement looks back.
+// Bounds of a judgement.
 const (
-	// judgedBack runs of a scraper are asked whether they may be compared with.
+	// judgedBack is how many earlier runs of a scraper are considered for comparison.
 	judgedBack = 200
-	// judgedPages are read of more runs than are needed.
+	// judgedPages is how many pages may be read of more runs than the comparison needs.
 	judgedPages = 200_000
-	// toldOddities are put into words.
+	// toldOddities is how many oddities are described.
 	toldOddities = 5
-	// judgedWithin is how long a judgement may take: that of other runs may wait for it.
+	// judgedWithin is how long a judgement may take; those of other runs may wait for it.
 	judgedWithin = time.Minute
 )
 
-// judging is how runs are judged once they are sealed.
+// judging judges runs once they are sealed.
 type judging struct {
 	view  func() *state.View
 	store interface {
@@ -38,8 +38,8 @@ type judging struct {
 	logger *slog.Logger
 }
 
-// judgeInTime is judge within the judgement's time. A run that takes longer is not held back, and
-// operators are told.
+// judgeInTime is judge with a time limit. A run that takes longer is not held back, and a warning
+// is logged.
 func (l judging) judgeInTime(ctx context.Context, job *state.Job) (string, error) {
 	judged, cancel := context.WithTimeout(ctx, l.within)
 	defer cancel()
@@ -52,9 +52,9 @@ func (l judging) judgeInTime(ctx context.Context, job *state.Job) (string, error
 	return why, err
 }
 
-// judge says why a run that is sealed is to be held back; "": it is not. It is compared with the
-// runs of its scraper before it that were complete and are not held back themselves. Nothing is
-// judged by a rerun, nor by what was read of kept bodies.
+// judge returns why a sealed run is to be held back; "": it is not. It compares the run with
+// earlier runs of its scraper that completed and are not held back. It never compares with reruns
+// or runs of kept bodies.
 func (l judging) judge(ctx context.Context, job *state.Job) (string, error) {
 	view := l.view()
 	if !isJudged(view, job) {
@@ -76,7 +76,7 @@ func (l judging) judge(ctx context.Context, job *state.Job) (string, error) {
 		return "", fmt.Errorf("runs before %s: %w", job.ID, err)
 	}
 	if len(jobs) < profile.FewestBefore {
-		return "", nil // whatever its records say
+		return "", nil // too few runs to compare with
 	}
 	run, err := l.sumsOf(ctx, job.ID)
 	if err != nil || run == nil {
@@ -92,35 +92,35 @@ func (l judging) judge(ctx context.Context, job *state.Job) (string, error) {
 		if err != nil {
 			return "", err
 		}
-		if sums != nil && sums.Rows == j.Items { // all of its records are there yet
+		if sums != nil && sums.Rows == j.Items { // all of its records are stored
 			before = append(before, sums)
 		}
 	}
 	return inWords(profile.Judge(run, before)), nil
 }
 
-// isJudged says whether a run is judged at its end, if there is anything to judge it by. A rerun
-// reads what others left, of which any number and kind of pages may be sound. So it is not.
+// isJudged says whether a run is judged at its end. Reruns are not: they read what other runs left,
+// so any number and kind of pages may be sound.
 func isJudged(view *state.View, job *state.Job) bool {
 	group := view.Group(job.Group)
 	return group != nil && group.Quarantine && !job.State.Final() && !job.Trial() &&
 		(!job.Rest || job.File)
 }
 
-// pastRuns are the runs that have left the state. Nothing else is asked of them.
+// pastRuns serves the history with the runs that have left the state.
 type pastRuns struct {
 	client.Past
 	of judging
 }
 
-// PastRuns is client.Past.
+// PastRuns implements client.Past.
 func (p pastRuns) PastRuns(ctx context.Context, q rowstore.PastQuery) ([]rowstore.PastRecord,
 	error) {
 	return p.of.store.PastRuns(ctx, q)
 }
 
-// sumsOf are the sums of the pages whose records are there; nil: some of them have none, because an
-// older program stored them.
+// sumsOf returns the merged sums of a run's pages; nil: some have none, because an older version
+// stored them.
 func (l judging) sumsOf(ctx context.Context, job ids.ID) (*profile.Sums, error) {
 	sums, whole := &profile.Sums{}, true
 	err := l.store.EachRecord(ctx, job, func(r rowstore.Record) error {
@@ -142,7 +142,7 @@ func (l judging) sumsOf(ctx context.Context, job ids.ID) (*profile.Sums, error) 
 	return sums, nil
 }
 
-// inWords says what is odd.
+// inWords describes oddities.
 func inWords(odd []profile.Oddity) string {
 	var texts []string
 	for _, o := range odd[:min(len(odd), toldOddities)] {
@@ -158,7 +158,7 @@ func inWords(odd []profile.Oddity) string {
 	return strings.Join(texts, "; ")
 }
 
-// fieldName is a field's name as a sentence may have it: 40 characters at most.
+// fieldName returns a field's name in a form fit for a sentence: 40 characters at most.
 func fieldName(name string) string {
 	clean := strings.Map(func(r rune) rune {
 		if r < ' ' || r == 0x7f {

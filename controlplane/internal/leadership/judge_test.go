@@ -20,7 +20,7 @@ import (
 	"shoal.dev/shoal/pkg/rowstore"
 )
 
-// records are a row store of the sums of runs, each on one page.
+// records is a row store with the sums of runs, each run on one page.
 type records map[ids.ID][]byte
 
 func (r records) EachRecord(_ context.Context, job ids.ID,
@@ -55,8 +55,8 @@ func (failing) EachRecord(context.Context, ids.ID, func(rowstore.Record) error) 
 	return io.EOF
 }
 
-// A run is judged where its group wants that and all its pages have sums. It is compared with the
-// complete runs of its scraper before it that are not held back.
+// A run is judged if its group wants that and all its pages have sums. It is compared with earlier
+// complete runs of its scraper that are not held back.
 func TestRunsAreJudged(t *testing.T) {
 	now := clock.NewManual(time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC))
 	c, source, store := clienttest.New(t, now), ids.Random{Now: now.Now}, records{}
@@ -107,17 +107,17 @@ func TestRunsAreJudged(t *testing.T) {
 	put.Create, put.Quarantine = false, true
 	c.Must(t, put)
 	c.HoldRun(t, few, judged(few, "9 rows, where the last runs had 100 to 100"))
-	again := run(9, "10") // the one that is held back is no measure
+	again := run(9, "10") // held runs are not compared with
 	c.HoldRun(t, again, judged(again, "9 rows"))
 	if c.View().HeldRun(again) == nil {
 		t.Error("it is not held")
 	}
 	cents := run(100, "1000")
 	judged(cents, "price: the numbers are 1000 in the mean")
-	store[cents] = nil // stored by an older program
+	store[cents] = nil // stored by an older version
 	judged(cents, "")
 	c.CloseRun(t, cents)
-	gone := run(100, "10") // its records have expired: nothing is compared with no rows
+	gone := run(100, "10") // its records have expired: it is not compared with
 	c.CloseRun(t, gone)
 	delete(store, gone)
 	cut := run(9, "10")
@@ -125,7 +125,7 @@ func TestRunsAreJudged(t *testing.T) {
 	sound := run(110, "11")
 	judged(sound, "")
 	c.CloseRun(t, sound)
-	// A rerun may have any number of rows, and those behind it are not judged by it.
+	// A rerun may have any number of rows, and later runs are not compared with it.
 	left := run(1, "10")
 	c.Spoil(t, func(tx *clienttest.Tx) {
 		rerun := *tx.Job(left)
@@ -143,8 +143,8 @@ func TestRunsAreJudged(t *testing.T) {
 	c.HoldRun(t, extract, judged(extract, "1 rows, where the last runs had 100 to 110"))
 	two := run(2, "10")
 	c.HoldRun(t, two, judged(two, "2 rows, where the last runs had 100 to 110"))
-	// A judgement without time left is none. The end of the leadership is told, and so is a
-	// failure of the row store.
+	// A judgement that runs out of time is skipped. The end of the leadership and failures of the
+	// row store are returned as errors.
 	odd := run(9, "10")
 	hangs := judging{c.View, hanging{}, time.Nanosecond, logger}
 	if why, err := hangs.judgeInTime(t.Context(), c.View().Job(odd)); why != "" || err != nil {
@@ -166,7 +166,7 @@ func TestRunsAreJudged(t *testing.T) {
 	stopped := run(9, "10")
 	c.Must(t, client.StopRun{Customer: "a", Job: stopped})
 	judged(stopped, "")
-	// Where there is nothing to judge a run by its records are not read.
+	// If there is nothing to compare a run with, its records are not read.
 	scraper = source.New()
 	c.Must(t, client.PutScraper{Create: true, ID: scraper, Customer: "a", Group: put.ID,
 		Spec: model.Scraper{Name: "t", Type: model.SingleProduct}})
@@ -176,7 +176,7 @@ func TestRunsAreJudged(t *testing.T) {
 	}
 }
 
-// Why a run is held back is told in words of a bounded length, whatever its fields are called.
+// The reason for holding a run back has a bounded length, whatever its fields are called.
 func TestOdditiesInWords(t *testing.T) {
 	if got := inWords(nil); got != "" {
 		t.Errorf("nothing is odd, in words: %q", got)

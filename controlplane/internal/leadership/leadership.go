@@ -17,42 +17,41 @@ import (
 	"shoal.dev/shoal/pkg/model"
 )
 
-// maxReturned bounds the markers that wait to be acted on. One that is dropped is replaced by the
-// next.
+// maxReturned bounds the markers that wait. A dropped marker is replaced by the next one.
 const maxReturned = 1024
 
-// failedPause is after how long what has failed is tried again.
+// failedPause is the pause before a failed routine runs again.
 const failedPause = time.Second
 
-// Leadership is this node's time as leader: what it remembers, and the routines that work.
+// Leadership is this node's time as leader: what it remembers, and its routines.
 type Leadership struct {
 	config  *Config
 	node    *node.Node
 	clocks  *Clocks
 	metrics *metrics
-	ctx     context.Context // ends with it
+	ctx     context.Context // ends with the leadership
 	term    uint64
-	// index of its first command: its own for ever, while a term may have several leaderships
+	// index of its first command, which is unique; a term may have several leaderships
 	began      uint64
 	steps      *steps.Steps
 	dispatcher *dispatch.Dispatcher
 	tracker    *shards.Tracker
 	returned   chan model.Marker
 	turns      turns // of heartbeats
-	// admission is held from the look at what members can apply until what follows from it is done.
-	// What follows is that a server is added, or the version raised.
+	// admission is held from the check of what members can apply until the change that depends on
+	// it is made. That change adds a server or raises the version.
 	admission sync.Mutex
-	// when all lists were last looked at for orphans, however old, Unix ms: two owners of the
-	// removal may work at once
+	// when all lists were last checked for orphans, however old, Unix ms; atomic because two owners
+	// of the work may overlap
 	oldLists atomic.Int64
-	// when the history was last looked at for runs that are too old; the archive routine's own
+	// when old runs were last removed from the history; used by the archive routine only
 	historyExpired time.Time
-	// since when members have been gone, as the autopilot saw them last
+	// since when members have been gone, as the autopilot last saw them
 	gone atomic.Pointer[map[string]time.Time]
-	// what the row store's disk has left, as it said last
+	// free space on the row store's disk, as last reported
 	rows atomic.Pointer[room]
 
-	planNow     signal // a command made room, brought work or money
+	planNow     signal // a command made room, or brought work or money
 	planLater   signal // the leader's own steps may have made room
 	unread      signal // a list could not be read
 	publishNow  signal
@@ -60,15 +59,15 @@ type Leadership struct {
 	closeNow    signal
 	assignNow   signal
 	markNow     signal
-	startNow    signal     // something is to start by itself, or at another time
-	assigning   sync.Mutex // one plan of assignments, or one heartbeat, at a time
+	startNow    signal     // a schedule may be due, or was changed
+	assigning   sync.Mutex // one plan of assignments or one heartbeat at a time
 	marksMu     sync.Mutex
 	marksWanted map[uint16]struct{} // shards newly held
 	toldMu      sync.Mutex
-	told        map[string]time.Time // when a routine's failure was told last
+	told        map[string]time.Time // when a routine's failure was last logged
 }
 
-// propose applies a step's command.
+// propose applies a command of a step.
 func (l *Leadership) propose(ctx context.Context, payload command.Payload) (any, error) {
 	if p, settles := payload.(command.SettlePayload); settles {
 		return nil, l.config.Proposer.Settle(ctx, p.Receipts)
@@ -80,7 +79,7 @@ func (l *Leadership) propose(ctx context.Context, payload command.Payload) (any,
 	return result.Value, result.Err
 }
 
-// observe sees every command that is applied, in order, and the runs that it ended.
+// observe sees every applied command in order, and the runs that it ended.
 func (l *Leadership) observe(payload command.Payload, result any, ended []ids.ID) {
 	l.dispatcher.Applied(payload, result, ended)
 	if len(ended) > 0 {
@@ -89,12 +88,12 @@ func (l *Leadership) observe(payload command.Payload, result any, ended []ids.ID
 	switch p := payload.(type) {
 	case command.AssignShardsPayload:
 		l.metrics.assigned(l.view(), p.Changes)
-		l.publishNow.raise() // a shard may not be handed over after all
+		l.publishNow.raise() // a planned hand-over may be cancelled
 	case command.LaunchRunPayload, command.LaunchRunsPayload:
 		l.planNow.raise()
 		l.wakeFinish() // it may have failed at once
 	case command.AdjustWalletPayload, command.PayTopUpPayload, command.ReverseTopUpPayload,
-		command.PutSettingsPayload: // what was refused for want of money may go out
+		command.PutSettingsPayload: // links refused for lack of money may go out
 		l.planNow.raise()
 	case command.SettlePayload, command.RedispatchPayload:
 		l.planNow.raise()
@@ -102,9 +101,9 @@ func (l *Leadership) observe(payload command.Payload, result any, ended []ids.ID
 		l.wakeFinish()
 	case command.ExtendWindowPayload:
 		l.publishNow.raise()
-		l.wakeFinish() // an ended run waits for what was picked of it
+		l.wakeFinish() // an ended run waits for its picked links
 	case command.CloseRunPayload:
-		l.runClosed(p.Job) // as long as the state is sure to have it
+		l.runClosed(p.Job) // while the state still has it
 	case command.PutScraperPayload, command.PutGroupPayload, command.PutStartTypePayload:
 		l.startNow.raise()
 	case command.NoteSpacePayload:
@@ -112,17 +111,17 @@ func (l *Leadership) observe(payload command.Payload, result any, ended []ids.ID
 		l.publishNow.raise()
 	case command.RegisterNodePayload, command.DrainNodePayload:
 		l.assignNow.raise()
-		l.publishNow.raise() // a node may take tasks again of the shards that it has
+		l.publishNow.raise() // a node may take tasks of its shards again
 	}
 }
 
-// wakeFinish wakes the routines that take runs to their end.
+// wakeFinish wakes the routines that finish runs.
 func (l *Leadership) wakeFinish() {
 	l.giveBackNow.raise()
 	l.closeNow.raise()
 }
 
-// TakeBack queues markers that came back.
+// TakeBack queues markers of this leadership that came back.
 func (l *Leadership) TakeBack(markers []model.Marker) {
 	for _, m := range markers {
 		if m.Leader != l.began {
@@ -136,13 +135,13 @@ func (l *Leadership) TakeBack(markers []model.Marker) {
 	}
 }
 
-// Term is Raft's, in which this leadership is.
+// Term returns the Raft term of this leadership.
 func (l *Leadership) Term() uint64 { return l.term }
 
-// Done is closed when the leadership is over.
+// Done returns a channel that is closed when the leadership is over.
 func (l *Leadership) Done() <-chan struct{} { return l.ctx.Done() }
 
-// Began is the index of its first command: its own for ever, while a term may have several
+// Began returns the index of its first command. It is unique, while a term may have several
 // leaderships.
 func (l *Leadership) Began() uint64 { return l.began }
 
@@ -164,7 +163,7 @@ func (l *Leadership) work(ctx context.Context) {
 	routines.Wait()
 }
 
-// keep runs a routine again, after a while, whenever it fails.
+// keep runs a routine, and after a pause runs it again whenever it fails.
 func (l *Leadership) keep(ctx context.Context, name string, routine func(context.Context) error) {
 	for {
 		err := routine(ctx)
@@ -178,14 +177,14 @@ func (l *Leadership) keep(ctx context.Context, name string, routine func(context
 	}
 }
 
-// tellUnread tells of a list that cannot be read, and has plan read it again after a while.
+// tellUnread logs a list that cannot be read, and has plan read it again later.
 func (l *Leadership) tellUnread(err error) {
 	l.tellFailed("plan", err)
 	l.unread.raise()
 }
 
-// tellFailed counts and tells a failure of a routine. Where the row store is away all lists and
-// runs fail at once: one of them a second says enough.
+// tellFailed counts and logs a routine's failure, at most once per failedPause. Without the row
+// store all lists and runs fail at once.
 func (l *Leadership) tellFailed(routine string, err error) {
 	now := l.config.Clock.Now()
 	l.toldMu.Lock()

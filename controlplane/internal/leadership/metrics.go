@@ -13,7 +13,7 @@ import (
 	"shoal.dev/shoal/pkg/telemetry"
 )
 
-// metrics are what a node counts as it leads, over all its leaderships.
+// metrics are a node's counters over all its leaderships.
 type metrics struct {
 	moves            prometheus.Counter
 	archived         prometheus.Counter
@@ -36,7 +36,7 @@ func newMetrics(to *telemetry.Metrics) *metrics {
 	}
 }
 
-// assigned notes shards that have changed hands: their epoch has gone up.
+// assigned counts the shards that changed owners: their epochs have increased.
 func (m *metrics) assigned(view *state.View, changes []command.ShardChange) {
 	for _, change := range changes {
 		if shard := view.Shard(change.Number); shard != nil && shard.Epoch > change.Epoch {

@@ -9,11 +9,11 @@ import (
 	"shoal.dev/shoal/pkg/model"
 )
 
-// lagPatience is how long the leader waits until all nodes have said how far they are.
+// lagPatience is how long the leader waits for the reports of all nodes.
 const lagPatience = 500 * time.Millisecond
 
-// Nodes describes the registered nodes by their heartbeats, the assignment, Raft, what the
-// cluster's members see and what they say of themselves.
+// Nodes describes the registered nodes, by their heartbeats, the assignment of shards, Raft, gossip
+// and their own reports.
 func (l *Leadership) Nodes(ctx context.Context) ([]client.NodeStatus, error) {
 	suffrages, err := l.node.Suffrages(ctx)
 	if err != nil {
@@ -33,7 +33,7 @@ func (l *Leadership) Nodes(ctx context.Context) ([]client.NodeStatus, error) {
 		if status.State == "" {
 			status.State = presence
 		}
-		// who is gone would use up the others' time
+		// a node that is gone would use up the time for the others
 		if presence != client.NodeFailed && node.Name != l.node.Name() {
 			ask[node.Name] = node.Address
 		}
@@ -53,7 +53,7 @@ func (l *Leadership) Nodes(ctx context.Context) ([]client.NodeStatus, error) {
 	return list, nil
 }
 
-// goneFor is for how many milliseconds a node has been gone; nil: it is there.
+// goneFor returns how long a node has been gone, in milliseconds; nil: it is there.
 func (l *Leadership) goneFor(node string) *int64 {
 	gone := l.gone.Load()
 	if gone == nil {
@@ -67,14 +67,14 @@ func (l *Leadership) goneFor(node string) *int64 {
 	return &millis
 }
 
-// Describe is what the record of a node says of it.
+// Describe returns what the record of a node says.
 func Describe(node *client.Node) client.NodeStatus {
 	return client.NodeStatus{Name: node.Name, Roles: node.Roles, Version: node.Version,
 		Capacity: node.Capacity,
 		Tiers:    tiersOf(node), Boot: node.Boot, Draining: node.Draining}
 }
 
-// tiersOf are the ways in which a node's fetcher can fetch; none without one.
+// tiersOf returns the tiers that a node's fetcher supports; none without a fetcher.
 func tiersOf(node *client.Node) model.TierSet {
 	if node.Capacity == 0 {
 		return 0

@@ -16,14 +16,14 @@ import (
 const (
 	orphansEvery = 5 * time.Minute
 	orphanAge    = 15 * time.Minute
-	trialKept    = 2 * time.Minute // longer than a call waits for the answer that it gives
+	trialKept    = 2 * time.Minute // longer than a call waits for its trial
 	unsureRests  = 10 * time.Second
-	// oldListsEvery is how often lists are looked at that are as old as it is.
+	// oldListsEvery is how often lists older than itself are checked.
 	oldListsEvery = 24 * time.Hour
 	listsAtOnce   = 1_000
 )
 
-// Orphans is the removal of link lists that nothing names, which a leader does as soon as it leads.
+// Orphans removes link lists that nothing names. A leader does this as soon as it leads.
 func (h *Holder) Orphans() work.Kind {
 	return work.Kind{Name: work.Orphans, Recurring: true, AtStart: true,
 		Ready: func() bool { return h.Current() != nil },
@@ -47,19 +47,18 @@ func (h *Holder) Orphans() work.Kind {
 		}}
 }
 
-// dropOrphans removes link lists that no run and no call under way has. It also removes those of
-// runs of long ago, and what trials have left.
-// An intake holds its claim for as long as it works. So a list that is older than any intake's
-// beginning belongs to nobody. When there is no other process, so is one that is older than this
-// process. One that is older than the cluster is of another that had the row store before, and
-// whose backup may be restored here: it stays.
+// dropOrphans removes link lists that neither a run nor an open call has. It also removes those of
+// expired runs and the remains of trials. An intake holds its claim while it works, so a list older
+// than any intake has no owner. If there is no other process, this holds for lists older than this
+// process. A list older than the cluster stays: another cluster had the row store before, and its
+// backup may be restored here.
 func (l *Leadership) dropOrphans(ctx context.Context, now time.Time) error {
 	before := l.orphansBefore(now)
 	lists, err := l.config.Store.AllLists(ctx)
 	if err != nil {
 		return fmt.Errorf("list the link lists: %w", err)
 	}
-	// after the lists: what was launched from them meanwhile is in it
+	// after the lists: it includes what was launched from them meanwhile
 	view, err := l.config.Proposer.Fresh(ctx)
 	if err != nil {
 		return err
@@ -90,7 +89,7 @@ func (l *Leadership) dropOrphans(ctx context.Context, now time.Time) error {
 	return nil
 }
 
-// orphansBefore is when a list of nobody has to have been begun to be an orphan.
+// orphansBefore returns the time before which an unowned list is an orphan.
 func (l *Leadership) orphansBefore(now time.Time) time.Time {
 	before := now.Add(-orphanAge)
 	boot := time.Unix(l.config.Boot.Seconds(), 0)
@@ -100,14 +99,13 @@ func (l *Leadership) orphansBefore(now time.Time) time.Time {
 	return before
 }
 
-// expired says whether a run's list goes with its rows. A trial's goes before.
+// expired says whether a run's list has expired with its rows. A trial's list goes sooner.
 func expired(job *state.Job, now time.Time) bool {
 	return job != nil && job.Closed && job.Started < now.Add(-rowstore.Expiry).UnixMilli()
 }
 
-// pastLists are the lists that are no run's of the state, each with the run of the archive that has
-// it. The run is nil for one that is not looked for: whether a list of days ago is an orphan is
-// asked once a day.
+// pastLists maps the lists that no run of the state has to the runs of the archive that have them.
+// A list that was not looked up maps to nil: old lists are checked once a day.
 func (l *Leadership) pastLists(ctx context.Context, view *state.View, lists []rowstore.ListInfo,
 	now time.Time) (map[ids.ID]*state.Job, error) {
 	past := map[ids.ID]*state.Job{}
@@ -146,22 +144,22 @@ func (l *Leadership) pastLists(ctx context.Context, view *state.View, lists []ro
 	return past, nil
 }
 
-// orphaned says whether a list, or a version of a site, belongs to nobody, if no run of the archive
+// orphaned says whether a list, or a version of a site, has no owner, given that no archived run
 // has it.
 func (l *Leadership) orphaned(view *state.View, list ids.ID, before time.Time) bool {
 	made, cluster := list.Seconds(), view.Cluster()
 	if cluster.Generation != nil && l.inGrace(cluster) &&
 		made <= cluster.Generation.At/1000+int64(orphanAge/time.Second) {
-		return false // another backup may be restored that has it
+		return false // a backup may still be restored that has it
 	}
 	return made < before.Unix() && made >= cluster.ID.Seconds() &&
 		view.JobOfList(list) == nil && view.ClaimOfList(list) == nil &&
 		view.SiteOfVersion(list) == nil && view.Site(list) == nil
 }
 
-// dropTrial removes the rows and the list of a trial that has ended long enough ago for its caller
-// to have read them. The list goes last: it is how a trial is found. The page record stays, as it
-// explains the ledger.
+// dropTrial removes the rows and the list of a trial that ended long enough ago for its caller to
+// have read them. The list goes last, because the trial is found by it. The page record stays, as
+// it explains the ledger.
 func (l *Leadership) dropTrial(ctx context.Context, job *state.Job, now time.Time) error {
 	if !job.Closed || job.Finished > now.Add(-trialKept).UnixMilli() {
 		return nil

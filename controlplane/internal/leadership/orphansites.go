@@ -6,8 +6,8 @@ import (
 	"time"
 )
 
-// dropSites removes the links of sites that were replaced, deleted or never made, and the states of
-// the links of sites that are gone. A site has an id and a version of its time, as lists have.
+// dropSites removes the links of sites that were replaced, deleted or never made, and the link
+// states of deleted sites. Ids of sites and versions contain their time, as ids of lists do.
 func (l *Leadership) dropSites(ctx context.Context, now time.Time) error {
 	before := l.orphansBefore(now)
 	versions, err := l.config.Store.AllSites(ctx)
@@ -18,7 +18,7 @@ func (l *Leadership) dropSites(ctx context.Context, now time.Time) error {
 	if err != nil {
 		return fmt.Errorf("list the sites with states of links: %w", err)
 	}
-	// after them: what was made of them meanwhile is in it
+	// after them: it includes what was made of them meanwhile
 	view, err := l.config.Proposer.Fresh(ctx)
 	if err != nil {
 		return err

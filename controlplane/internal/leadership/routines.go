@@ -15,24 +15,24 @@ import (
 	"shoal.dev/shoal/pkg/model"
 )
 
-// Paces of the routines. In bulk a command carries hundreds of units: what comes in small gathers a
-// while.
+// Intervals of the routines. In bulk a command carries hundreds of units, so small changes are
+// gathered for a while.
 const (
 	planGap      = 20 * time.Millisecond
-	bulkPlanGap  = 500 * time.Millisecond // between plans that no command asked for
-	bulkOut      = 2048                   // seqs out that make it bulk
-	fullGap      = 20 * time.Millisecond  // until a full shard is tried again
+	bulkPlanGap  = 500 * time.Millisecond // between plans that no command triggered
+	bulkOut      = 2048                   // seqs out from which on it is bulk
+	fullGap      = 20 * time.Millisecond  // until a full shard is retried
 	expireEvery  = 30 * time.Second
 	behindMost   = time.Minute
 	undoneEvery  = time.Minute
 	undoneAtOnce = 256
 )
 
-// plan reads lists and sends units out whenever there may be room. Each routine begins by doing
-// what may be due since before it ran.
+// plan reads lists and dispatches units whenever there may be room. Each routine starts with what
+// came due before it ran.
 func (l *Leadership) plan(ctx context.Context) error {
 	l.planNow.raise()
-	var last time.Time // when units were sent out last
+	var last time.Time // when units were last dispatched
 	var again <-chan time.Time
 	for {
 		select {
@@ -67,12 +67,12 @@ func (l *Leadership) plan(ctx context.Context) error {
 		}
 		if read || extended {
 			l.planLater.raise()
-			l.publishNow.raise() // what was out may have been located
+			l.publishNow.raise() // the addresses of unsent tasks may now be known
 		}
 	}
 }
 
-// publish sends the tasks of what went out, to the shards that somebody reads.
+// publish publishes the tasks of new dispatches to the shards that have a reader.
 func (l *Leadership) publish(ctx context.Context) error {
 	l.publishNow.raise()
 	for {
@@ -88,7 +88,7 @@ func (l *Leadership) publish(ctx context.Context) error {
 				continue
 			}
 			all, err := l.steps.Publish(ctx, shard)
-			failed = cmp.Or(failed, err) // which holds up no other shard
+			failed = cmp.Or(failed, err) // other shards continue
 			full = full || !all
 		}
 		if failed != nil {
@@ -104,7 +104,7 @@ func (l *Leadership) publish(ctx context.Context) error {
 	}
 }
 
-// mark sends markers: to all shards every so often, to a shard that has just been taken at once.
+// mark sends markers: to all shards at intervals, to a newly held shard at once.
 func (l *Leadership) mark(ctx context.Context) error {
 	due := l.config.Clock.After(l.config.MarkerEvery)
 	for {
@@ -133,7 +133,7 @@ func (l *Leadership) mark(ctx context.Context) error {
 	}
 }
 
-// recover acts on markers that came back, on all that there are together.
+// recover acts on all markers that have come back, together.
 func (l *Leadership) recover(ctx context.Context) error {
 	for {
 		select {
@@ -141,7 +141,7 @@ func (l *Leadership) recover(ctx context.Context) error {
 			return nil
 		case m := <-l.returned:
 			markers := []model.Marker{m}
-			for len(l.returned) > 0 && len(markers) < maxReturned { // nobody else takes any
+			for len(l.returned) > 0 && len(markers) < maxReturned { // this is the only receiver
 				markers = append(markers, <-l.returned)
 			}
 			if err := l.steps.Returned(ctx, markers...); err != nil {
@@ -151,7 +151,7 @@ func (l *Leadership) recover(ctx context.Context) error {
 	}
 }
 
-// giveBack gives back what ended runs never sent.
+// giveBack gives back what ended runs never published.
 func (l *Leadership) giveBack(ctx context.Context) error {
 	l.giveBackNow.raise()
 	for {
@@ -166,7 +166,7 @@ func (l *Leadership) giveBack(ctx context.Context) error {
 	}
 }
 
-// assignWhenDue assigns shards when nodes come, and as soon as owners are known to be gone.
+// assignWhenDue assigns shards when nodes join, and as soon as owners count as gone.
 func (l *Leadership) assignWhenDue(ctx context.Context) error {
 	for {
 		view := l.view()
@@ -182,7 +182,7 @@ func (l *Leadership) assignWhenDue(ctx context.Context) error {
 	}
 }
 
-// expire lets state time remove what has come due.
+// expire advances state time so that what is due expires.
 func (l *Leadership) expire(ctx context.Context) error {
 	for clock.Pause(ctx, l.config.Clock, expireEvery) {
 		for due := l.behind(); due || l.due(); due = false {
@@ -194,8 +194,8 @@ func (l *Leadership) expire(ctx context.Context) error {
 	return nil
 }
 
-// behind says whether nothing has moved state time for a while. It is kept near the clocks, so that
-// the next leader can tell a pause from a clock that is wrong.
+// behind says whether state time has not moved for a while. It is kept close to the clocks, so that
+// the next leader can tell a pause from a wrong clock.
 func (l *Leadership) behind() bool {
 	_, now := l.node.Store().Progress()
 	stamp, _ := l.clocks.Stamp()
@@ -216,7 +216,7 @@ func (l *Leadership) due() bool {
 	return due
 }
 
-// GraceOver is when what the newest restore undid goes from the row store.
+// GraceOver returns when the row store removes what the newest restore undid; zero: no restore.
 func GraceOver(cluster *state.Cluster, grace time.Duration) time.Time {
 	if cluster == nil || cluster.Generation == nil {
 		return time.Time{}
@@ -224,21 +224,21 @@ func GraceOver(cluster *state.Cluster, grace time.Duration) time.Time {
 	return time.UnixMilli(cluster.Generation.At).Add(grace)
 }
 
-// spares says whether what is stored of a run beyond its ledger stays. It does when the run was
-// launched before the cut of the newest restore, whose grace is not over.
+// spares says whether stored pages of a run that are not settled stay. They do if the run was
+// launched before the cut of the newest restore and the grace is not over.
 func (l *Leadership) spares(job *state.Job) bool {
 	cluster := l.view().Cluster()
 	return cluster.Generation != nil && job.Queued <= cluster.Generation.CutTime &&
 		l.inGrace(cluster)
 }
 
-// inGrace says whether a restore is so new that nothing of before it may go from the row store.
+// inGrace says whether a restore is so recent that nothing older may be removed from the row store.
 func (l *Leadership) inGrace(cluster *state.Cluster) bool {
 	now, _ := l.clocks.Safe()
 	return now.Before(GraceOver(cluster, l.config.RestoreGrace))
 }
 
-// dropUndone removes what the row store has of runs that a restore undid, once its grace is over.
+// dropUndone removes the stored data of runs that a restore undid, once the grace is over.
 func (l *Leadership) dropUndone(ctx context.Context) error {
 	for {
 		if _, ok := l.awaitSafeTime(ctx); !ok {

@@ -8,7 +8,7 @@ import (
 	"shoal.dev/shoal/pkg/telemetry"
 )
 
-// measure declares what is read when somebody asks.
+// measure declares the figures that are read on request.
 func (h *Holder) measure(to *telemetry.Metrics) {
 	h.measureSteps(to)
 	h.measureWindow(to)
@@ -39,7 +39,7 @@ func (h *Holder) measureSteps(to *telemetry.Metrics) {
 		Declare(to)
 }
 
-// measureWindow shows the dispatcher, on the leader only.
+// measureWindow exports the dispatcher's figures, on the leader only.
 func (h *Holder) measureWindow(to *telemetry.Metrics) {
 	telemetry.NewSamples(func() (stats dispatch.Stats, ok bool) {
 		if l := h.Current(); l != nil {
@@ -70,15 +70,15 @@ func (h *Holder) measureWindow(to *telemetry.Metrics) {
 		Declare(to)
 }
 
-// money is what open runs hold and have been charged, and what nobody owns.
+// money sums up what open runs have reserved and been charged, and the unmatched payments.
 type money struct {
 	reserved, accrued int64 // micros
 	unmatched         int64 // micros
 	freeHeld          int64
 }
 
-// measureMoney shows what is reserved and unmatched, on the leader only. Only customers with open
-// runs have reservations.
+// measureMoney exports reserved, charged and unmatched money, on the leader only. Only customers
+// with open runs have reservations.
 func (h *Holder) measureMoney(to *telemetry.Metrics) {
 	telemetry.NewSamples(func() (sum money, ok bool) {
 		l := h.Current()
@@ -116,7 +116,7 @@ func (h *Holder) measureMoney(to *telemetry.Metrics) {
 		Declare(to)
 }
 
-// measureArchive shows how far the archive is behind, on the leader only.
+// measureArchive exports how far the archive lags, on the leader only.
 func (h *Holder) measureArchive(to *telemetry.Metrics) {
 	telemetry.NewSamples(func() (age time.Duration, ok bool) {
 		l := h.Current()
@@ -140,7 +140,7 @@ func (h *Holder) measureArchive(to *telemetry.Metrics) {
 		Declare(to)
 }
 
-// holders is who has which shards.
+// holders says which nodes own which shards.
 type holders struct {
 	nodes   []*state.Node
 	ages    map[string]time.Duration
@@ -149,7 +149,7 @@ type holders struct {
 	moving  int
 }
 
-// measureShards shows owners and their leases, on the leader only.
+// measureShards exports owners and their leases, on the leader only.
 func (h *Holder) measureShards(to *telemetry.Metrics) {
 	telemetry.NewSamples(func() (held holders, ok bool) {
 		l := h.Current()

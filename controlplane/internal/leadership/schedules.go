@@ -12,18 +12,18 @@ import (
 )
 
 const (
-	// schedulesEvery is how long the routine sleeps at most: a clock may jump.
+	// schedulesEvery is the longest sleep of the routine, since a clock may jump.
 	schedulesEvery = 15 * time.Second
-	// fullRests is how long a customer's starts wait where it has too many.
+	// fullRests is how long the starts of a customer with too many wait.
 	fullRests = time.Second
-	// groupsAtOnce are arranged by one command.
+	// groupsAtOnce is how many groups one command arranges.
 	groupsAtOnce = 500
-	// neverAgain is the next start of what never comes again: the year 9999.
+	// neverAgain is the next start of a schedule that is over: the year 9999.
 	neverAgain = 253_370_764_800_000
 )
 
-// startDue says of each schedule when it starts next, and makes work of the starts that are due.
-// What another leader has said already the state passes over.
+// startDue sets each schedule's next start, and makes work of the starts that are due. The state
+// ignores what an earlier leader has already proposed.
 func (l *Leadership) startDue(ctx context.Context) error {
 	l.startNow.raise()
 	arranged := false
@@ -48,7 +48,7 @@ func (l *Leadership) startDue(ctx context.Context) error {
 	}
 }
 
-// moveSchedules moves on what is due, until nothing is that may be.
+// moveSchedules moves due schedules until none is left that may start.
 func (l *Leadership) moveSchedules(ctx context.Context) error {
 	var zones schedule.Zones
 	for {
@@ -64,8 +64,8 @@ func (l *Leadership) moveSchedules(ctx context.Context) error {
 	}
 }
 
-// dueMoves are the moves of schedules that are due at a time, as many as one command takes. Those
-// of customers who have too much work of starts are passed over.
+// dueMoves returns the moves of schedules due at now, as many as fit into one command. It skips
+// customers with too many starts waiting.
 func dueMoves(view *state.View, now time.Time, zones *schedule.Zones,
 	source ids.Source) (moves []command.ScheduleMove) {
 	full := map[string]bool{}
@@ -78,7 +78,7 @@ func dueMoves(view *state.View, now time.Time, zones *schedule.Zones,
 			known = len(view.WorkOf(work.Launch, s.Customer)) >= state.MaxLaunches
 			full[s.Customer] = known
 		}
-		if known && s.Next != 0 { // before its expression is read, which takes longer
+		if known && s.Next != 0 { // first, because reading an expression takes longer
 			return true
 		}
 		move := moveOf(s, now, zones)
@@ -91,8 +91,8 @@ func dueMoves(view *state.View, now time.Time, zones *schedule.Zones,
 	return moves
 }
 
-// moveOf is what is due of a schedule at a time. One that this binary cannot read does not come
-// again.
+// moveOf returns the move of a schedule at now. A schedule that this binary cannot read never
+// starts again.
 func moveOf(s *state.Schedule, now time.Time, zones *schedule.Zones) command.ScheduleMove {
 	move := command.ScheduleMove{Target: s.Target, Set: s.Set, From: s.Next, To: neverAgain}
 	parsed, err := zones.Of(s.Target, s.Group, s.Cron, s.Zone)
@@ -100,7 +100,7 @@ func moveOf(s *state.Schedule, now time.Time, zones *schedule.Zones) command.Sch
 		return move
 	}
 	var due schedule.Due
-	if s.Next == 0 { // it was set just now: nothing before counts
+	if s.Next == 0 { // newly set: earlier times do not count
 		if next, ok := parsed.Next(now); ok {
 			due.Next = next.UnixMilli()
 		}
@@ -114,7 +114,7 @@ func moveOf(s *state.Schedule, now time.Time, zones *schedule.Zones) command.Sch
 	return move
 }
 
-// untilStart is how long nothing is due.
+// untilStart returns the time until the next start is due.
 func (l *Leadership) untilStart() time.Duration {
 	wait := schedulesEvery
 	now := l.clocks.Now()
@@ -125,7 +125,7 @@ func (l *Leadership) untilStart() time.Duration {
 	return wait
 }
 
-// arrangeGroups has groups start that a version without schedules has made.
+// arrangeGroups schedules the groups that a version without schedules has made.
 func (l *Leadership) arrangeGroups(ctx context.Context) error {
 	view := l.view()
 	var groups []ids.ID

@@ -22,7 +22,7 @@ var (
 	days      = flag.Int("days", 20, "how long the simulated year is")
 )
 
-// year is a state with schedules, leaders that move them on, and what became of each start.
+// year is a state with schedules, the leaders that move them, and the result of each start.
 type year struct {
 	*testing.T
 	m      *fsm.FSM
@@ -34,7 +34,7 @@ type year struct {
 
 	targets map[ids.ID]schedule.Schedule
 	made    map[ids.ID]map[int64]bool
-	old     []*state.View // what leaders of before have seen
+	old     []*state.View // views of earlier leaders
 }
 
 func (y *year) apply(payload command.Payload) any {
@@ -68,7 +68,7 @@ func newYear(t *testing.T, schedules int) *year {
 				Name: "g", StartType: "MANUAL"})
 		}
 		zone, id := zones[y.random.IntN(len(zones))], y.ids.New()
-		if n%10 == 0 { // a group that starts by its type
+		if n%10 == 0 { // a group that starts by its start type
 			y.apply(command.PutGroupPayload{Create: true, ID: id, Customer: customer,
 				Name: fmt.Sprint(n), StartType: []string{"DAILY", "WEEKLY"}[n/10%2], Zone: zone})
 			y.follow(id, schedule.OfGroup(y.m.Store().View().Group(id).StartType, id), zone)
@@ -96,7 +96,7 @@ func (y *year) follow(target ids.ID, cron, zone string) {
 	y.targets[target], y.made[target] = s, map[int64]bool{}
 }
 
-// lead has a leader whose clock is off move on what it sees due, by the state of now or of before.
+// lead lets a leader with a clock offset move the schedules due in a present or past view.
 func (y *year) lead(view *state.View, off time.Duration) {
 	var zones schedule.Zones
 	for {
@@ -108,7 +108,7 @@ func (y *year) lead(view *state.View, off time.Duration) {
 		}
 		y.apply(command.MoveSchedulesPayload{Moves: moves})
 		if y.random.IntN(4) == 0 {
-			y.apply(command.MoveSchedulesPayload{Moves: moves}) // its answer was lost
+			y.apply(command.MoveSchedulesPayload{Moves: moves}) // a repeat: its answer was lost
 		}
 		y.take()
 		if y.isOld(view) {
@@ -127,7 +127,7 @@ func (y *year) isOld(view *state.View) bool {
 	return false
 }
 
-// take notes what is due and does it.
+// take records the due starts and carries them out.
 func (y *year) take() {
 	view := y.m.Store().View()
 	view.EachWork(func(w *state.Work) bool {
@@ -158,9 +158,9 @@ func (y *year) take() {
 	})
 }
 
-// In a year of schedules leaders change, what an old one saw comes late, and clocks are off. At
-// times nobody leads for hours. No start is made twice or that is none. One is left out only
-// when it was due while nobody led, an hour ago or more, or before a newer one.
+// During a year of schedules, leaders change, old leaders' moves arrive late, and clocks are off.
+// At times nobody leads for hours. No start happens twice or without being due. A start is skipped
+// only if nobody led when it was due and it was an hour late or overtaken by a newer one.
 func TestYearOfSchedules(t *testing.T) {
 	schedules, length := *simulated, *days
 	if testing.Short() {
@@ -182,7 +182,7 @@ func TestYearOfSchedules(t *testing.T) {
 		if y.random.IntN(500) == 0 {
 			jump = time.Duration(y.random.Int64N(int64(2*off))) - off
 		}
-		if y.random.IntN(300) == 0 { // a leader that will be heard too late
+		if y.random.IntN(300) == 0 { // a leader whose moves will arrive late
 			y.old = append(y.old[max(0, len(y.old)-3):], y.m.Store().View())
 		}
 		if len(y.old) > 0 && y.random.IntN(100) == 0 {
@@ -226,7 +226,7 @@ func TestYearOfSchedules(t *testing.T) {
 	}
 }
 
-// What is due is found by its time, however many schedules there are.
+// Due schedules are found by an index, however many schedules there are.
 func TestDueAreFoundByIndex(t *testing.T) {
 	store := state.NewStore()
 	const all = 100_000

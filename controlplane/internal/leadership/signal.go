@@ -1,6 +1,6 @@
 package leadership
 
-// signal wakes a routine; several before it looks are one.
+// signal wakes a routine. Several signals before it looks count as one.
 type signal chan struct{}
 
 func newSignal() signal { return make(signal, 1) }

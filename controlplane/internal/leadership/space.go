@@ -14,12 +14,12 @@ import (
 	"shoal.dev/shoal/pkg/telemetry"
 )
 
-// spaceEvery is how often it is looked whether disks have room.
+// spaceEvery is how often disk space is checked.
 const spaceEvery = 2 * time.Second
 
-// watchSpace tells the state when disks that nothing works without have less than their floor, and
-// when they have room again. Those are the row store's, this node's, that of so many voters that no
-// majority is left, and that of all fetchers.
+// watchSpace tells the state when disks that the cluster depends on fall below their floor, and
+// when they recover. Those are the row store's, this node's, those of voters without which there is
+// no majority, and those of all fetchers together.
 func (l *Leadership) watchSpace(ctx context.Context) error {
 	for {
 		short, err := l.shortOf(ctx)
@@ -44,8 +44,8 @@ func (l *Leadership) watchSpace(ctx context.Context) error {
 	}
 }
 
-// shortOf names whose disks are short, as far as nothing works without them; "": there is room. A
-// row store that does not answer is as it was.
+// shortOf names the short disks that the cluster depends on; "": there is room. A row store that
+// does not answer counts as before.
 func (l *Leadership) shortOf(ctx context.Context) (string, error) {
 	var short []string
 	if l.rowsShort(ctx) {
@@ -77,14 +77,14 @@ func (l *Leadership) rowsShort(ctx context.Context) bool {
 	return known && !l.config.RowsFloor.Above(free)
 }
 
-// room is what a disk has left, in bytes.
+// room is the free space of a disk, in bytes.
 type room struct {
 	free  uint64
 	known bool
 }
 
-// shortVoters names the voters whose disks are short, if this node is one of them or too few others
-// are left.
+// shortVoters names the voters with short disks, if this node is one of them or the others are no
+// majority.
 func (l *Leadership) shortVoters(ctx context.Context) (short []string, err error) {
 	servers, _, err := l.node.Servers(ctx)
 	if err != nil {
@@ -114,7 +114,7 @@ func (l *Leadership) shortVoters(ctx context.Context) (short []string, err error
 	return short, nil
 }
 
-// measureSpace shows on the leader whether there is room.
+// measureSpace exports on the leader whether there is room.
 func (h *Holder) measureSpace(to *telemetry.Metrics) {
 	telemetry.NewSamples(func() (short float64, ok bool) {
 		l := h.Current()

@@ -13,16 +13,15 @@ import (
 	"shoal.dev/shoal/controlplane/internal/quorum"
 )
 
-// Witness is what nodes have said of themselves, by name, to the leader that asked them. Whoever
-// has the key of gossip can gossip in anybody's name; an answer comes from whom the certificate
-// names. So gossip is a reason to ask, and nothing in Raft's configuration changes for what it says
-// alone.
+// Witness holds what nodes have reported to this leader, by name. Anybody with the gossip key can
+// gossip in any name, but a report comes from the node that the certificate names. So gossip is a
+// reason to ask. On its own, it never changes Raft's configuration.
 type Witness map[string]membership.Info
 
-// Members is what the planner is told of those who gossip. Voters are asked at every look, the
-// others when gossip says something new of them. Nothing new is believed of a server that does not
-// answer but that it leaves, if it has no vote. It may be there for others than the leader, and
-// joins again. No other node is a member that does not answer.
+// Members returns the members for the planner. It asks voters each time, and other nodes when
+// gossip has news of them. If a server does not answer, gossip is believed only when it says that a
+// non-voter leaves. Others than the leader may still reach such a server, and it can rejoin. A node
+// that is not a server is a member only if it answers.
 func (w Witness) Members(ctx context.Context, l *Leadership, told []membership.Member,
 	servers map[string]raft.Server) (
 	believed []quorum.Member, asked map[string]string, answers map[string]node.Answer) {
@@ -47,7 +46,7 @@ func (w Witness) Members(ctx context.Context, l *Leadership, told []membership.M
 			believed = append(believed, quorum.Member{Name: member.Name, Address: info.Address,
 				ControlPlane: node.IsControlPlane(info.Roles), Leaving: info.Leaving,
 				Empty: info.Empty, Boot: info.Boot})
-		case counted || !heard && member.Leaving: // it is there, and stays what it is
+		case counted || !heard && member.Leaving: // keep it as it is in Raft
 			vote := counted && server.Suffrage == raft.Voter
 			believed = append(believed,
 				quorum.Member{Name: member.Name, Address: string(server.Address),
@@ -58,8 +57,8 @@ func (w Witness) Members(ctx context.Context, l *Leadership, told []membership.M
 	return believed, asked, answers
 }
 
-// hear is what a node says of itself, now or, without an answer, before; not ok: it has not
-// confirmed what gossip says.
+// hear returns what a node reports now, or reported before if it does not answer. It is not ok if
+// the node has not confirmed what gossip says.
 func (w Witness) hear(l *Leadership, member membership.Member,
 	answers map[string]node.Answer) (info membership.Info, ok bool) {
 	answer, heard := answers[member.Name]
@@ -69,7 +68,7 @@ func (w Witness) hear(l *Leadership, member membership.Member,
 	case !heard:
 		return w[member.Name], w.confirms(member)
 	}
-	info = member.Info // what a version that does not tell it gossips
+	info = member.Info // for versions that do not report it
 	if answer.Gossips != nil {
 		info = *answer.Gossips
 	}
@@ -82,7 +81,7 @@ func (w Witness) hear(l *Leadership, member membership.Member,
 	return info, true
 }
 
-// confirms says whether a node has said the same of itself as gossip does now.
+// confirms says whether a node has reported what gossip says of it now.
 func (w Witness) confirms(member membership.Member) bool {
 	own, known := w[member.Name]
 	return known && own.Boot == member.Boot && own.Address == member.Address &&
@@ -91,8 +90,8 @@ func (w Witness) confirms(member membership.Member) bool {
 		slices.Contains(own.Roles, identity.ControlPlane) == node.IsControlPlane(member.Roles)
 }
 
-// applies says whether a node can apply the cluster's version: an older binary that joined would go
-// on with another state.
+// applies says whether a node can apply the cluster's version. The state of an older binary would
+// diverge.
 func (l *Leadership) applies(name string, answer node.Answer) bool {
 	active, most := l.view().ClusterVersion(), max(answer.Applies, 1)
 	if most < active {

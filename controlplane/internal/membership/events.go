@@ -7,9 +7,9 @@ import (
 	"github.com/hashicorp/memberlist"
 )
 
-// memberlist holds its lock while it calls what is in this file: nothing here calls it back.
+// memberlist holds its lock while it calls the methods of this file: they must not call it back.
 
-// says is what this node tells the others.
+// says provides what this node gossips.
 type says struct{ m *Membership }
 
 // NodeMeta implements memberlist.Delegate.
@@ -23,14 +23,14 @@ func (d says) NodeMeta(limit int) []byte {
 	return data
 }
 
-// NotifyMsg, GetBroadcasts, LocalState and MergeRemoteState implement memberlist.Delegate: nothing
+// NotifyMsg, GetBroadcasts, LocalState and MergeRemoteState implement memberlist.Delegate. Nothing
 // else is gossiped.
 func (says) NotifyMsg([]byte)                {}
 func (says) GetBroadcasts(int, int) [][]byte { return nil }
 func (says) LocalState(bool) []byte          { return nil }
 func (says) MergeRemoteState([]byte, bool)   {}
 
-// events hears of the others.
+// events receives memberlist's events about the others.
 type events struct{ m *Membership }
 
 // NotifyJoin implements memberlist.EventDelegate.
@@ -87,7 +87,7 @@ func (e events) heard(node *memberlist.Node, news string) {
 	}
 }
 
-// conflicts hears of two nodes of one name. The first stays.
+// conflicts is told of two nodes with the same name. The first one stays.
 type conflicts struct{ m *Membership }
 
 // NotifyConflict implements memberlist.ConflictDelegate.
@@ -101,7 +101,7 @@ func (c conflicts) NotifyConflict(existing, other *memberlist.Node) {
 		"second", addressOf(other))
 }
 
-// complain logs an error about a name, not more often than complaints.
+// complain logs an error about a name, at most once per complaints.
 func (m *Membership) complain(name, text string, args ...any) {
 	now := m.config.Clock.Now()
 	m.mu.Lock()
@@ -121,8 +121,7 @@ func (m *Membership) complain(name, text string, args ...any) {
 	}
 }
 
-// lines passes what memberlist has to say on. What it warns of (lost packets, suspicions) is its
-// daily life.
+// lines passes memberlist's log on. Its warnings (lost packets, suspicions) are routine.
 type lines struct{ to *slog.Logger }
 
 // Write takes one line.

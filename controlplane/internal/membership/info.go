@@ -10,28 +10,27 @@ import (
 	"shoal.dev/shoal/pkg/ids"
 )
 
-// Info is what a node says of itself.
+// Info is what a node gossips about itself.
 type Info struct {
 	Roles    []string `cbor:"1,keyasint,omitempty"`
 	Address  string   `cbor:"2,keyasint,omitempty"` // HOST:PORT of Raft and of calls between nodes
 	Version  string   `cbor:"3,keyasint,omitempty"`
 	Capacity uint32   `cbor:"4,keyasint,omitempty"`
 	Boot     ids.ID   `cbor:"5,keyasint,omitempty"` // this start of the process
-	// Cluster is the id of the cluster whose log the node has or waits for; zero: it belongs to
-	// none yet.
+	// Cluster is the id of the cluster whose log the node has or waits for; zero: none yet.
 	Cluster   ids.ID `cbor:"6,keyasint,omitempty"`
 	Bootstrap bool   `cbor:"7,keyasint,omitempty"` // it may found a cluster
-	Founding  bool   `cbor:"8,keyasint,omitempty"` // it is about to
+	Founding  bool   `cbor:"8,keyasint,omitempty"` // it is about to found one
 	Leaving   bool   `cbor:"9,keyasint,omitempty"` // it asks to be removed before it stops
-	// Empty: it has no log, and hears nothing of Raft until the leader admits it.
+	// Empty: it has no log, and ignores Raft until the leader admits it.
 	Empty bool `cbor:"10,keyasint,omitempty"`
 }
 
-// infoVersion is the first byte of the encoding. A member with another one is left out, so a new
-// one comes only with a way to read the one before.
+// infoVersion is the first byte of the encoding. Members with another version are left out, so a
+// new version must be able to read the previous one.
 const infoVersion = 1
 
-// encodeInfo fails when the result has more than the 512 bytes that gossip carries.
+// encodeInfo fails if the result exceeds the 512 bytes that gossip carries.
 func encodeInfo(info Info) ([]byte, error) {
 	body, err := codec.New().Marshal(info)
 	if err != nil {
@@ -46,7 +45,7 @@ func encodeInfo(info Info) ([]byte, error) {
 	return data, nil
 }
 
-// decodeInfo is the reverse. Members that it does not know are passed over.
+// decodeInfo decodes what encodeInfo made. It ignores fields that it does not know.
 func decodeInfo(data []byte) (Info, error) {
 	var info Info
 	switch {

@@ -27,7 +27,7 @@ func sample(t *testing.T) (Info, []byte) {
 	return info, data
 }
 
-// Nodes of different versions gossip with each other while a cluster is upgraded.
+// Nodes of different versions gossip with each other during an upgrade.
 func TestInfoEncoding(t *testing.T) {
 	info, data := sample(t)
 	if v := reflect.ValueOf(info); v.NumField() == 0 {
@@ -86,7 +86,7 @@ func FuzzDecodeInfo(f *testing.F) {
 		}
 		again, err := encodeInfo(info)
 		if err != nil {
-			return // text may grow beyond the bound by being written canonically
+			return // canonical encoding may make it too long
 		}
 		if back, err := decodeInfo(again); err != nil || !cmp.Equal(info, back) {
 			t.Fatalf("%+v comes back as %+v: %v", info, back, err)

@@ -13,12 +13,12 @@ import (
 	"time"
 )
 
-// healEvery is how many probes lie between two looks for addresses of Join at which nobody is
-// known.
+// healEvery is how many probes lie between two attempts to reach addresses of Join without a known
+// member.
 const healEvery = 10
 
-// keepJoined looks for the others until ctx ends: often while nobody is known, seldom afterwards.
-// That joins again what a long partition, or a start before the others, has kept apart.
+// keepJoined looks for the others until ctx ends: often while none is known, seldom afterwards. It
+// rejoins nodes that a long partition, or an early start, kept apart.
 func (m *Membership) keepJoined(ctx context.Context) {
 	var warned time.Time
 	for {
@@ -47,8 +47,8 @@ func (m *Membership) keepJoined(ctx context.Context) {
 	}
 }
 
-// Contact exchanges everything that is known with each address of Join at which no member is known,
-// and returns how many other nodes answered. Its error tells of the addresses that did not.
+// Contact syncs with each address of Join that has no known member, and returns how many nodes
+// answered. Its error names the addresses that did not.
 func (m *Membership) Contact(ctx context.Context) (answered int, err error) {
 	known := map[netip.AddrPort]bool{m.Self().Gossip: true}
 	for _, address := range m.addresses() {
@@ -65,9 +65,9 @@ func (m *Membership) Contact(ctx context.Context) (answered int, err error) {
 	return n, errors.Join(err, failed)
 }
 
-// Sync exchanges everything that is known with the other members and the addresses of Join,
-// directly. When it returns, each that answered has what this node said before the call. This node
-// has what each of them said before it answered.
+// Sync exchanges all state directly with the other members and the addresses of Join. When it
+// returns, each node that answered has what this node gossiped before the call. This node has what
+// each had gossiped before it answered.
 func (m *Membership) Sync(ctx context.Context) error {
 	self := m.Self().Gossip
 	targets, err := resolve(ctx, m.config.Join)
@@ -84,7 +84,7 @@ func (m *Membership) Sync(ctx context.Context) error {
 	return errors.Join(err, failed)
 }
 
-// exchange pushes and pulls with each address.
+// exchange runs memberlist's push and pull with each address.
 func (m *Membership) exchange(ctx context.Context, addresses []netip.AddrPort) (answered int,
 	err error) {
 	var (
@@ -113,7 +113,7 @@ func (m *Membership) exchange(ctx context.Context, addresses []netip.AddrPort) (
 	return int(heard.Load()), errors.Join(append(errs, ctx.Err())...)
 }
 
-// resolve finds the addresses that stand behind HOST:PORT pairs, at most maxAddresses.
+// resolve resolves HOST:PORT pairs, to at most maxAddresses addresses.
 func resolve(ctx context.Context, pairs []string) (addresses []netip.AddrPort, err error) {
 	var errs []error
 	for _, pair := range pairs {

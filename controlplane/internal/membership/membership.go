@@ -1,8 +1,8 @@
-// Package membership owns who is there. These are the nodes of the cluster that gossip with this
-// one, found through any of them, and what each says of itself. It wraps memberlist, encrypted and
-// labelled with the cluster's name. It only discovers: whom Raft counts, who fetches what and who
-// founds a cluster is decided elsewhere. A member is believed to be there until it leaves or does
-// not answer for some probes. So a list of members is always a little old.
+// Package membership owns which nodes are present. These are the nodes of the cluster that gossip
+// with this one, and what each says of itself. It wraps memberlist, encrypted and labelled with the
+// cluster's name. It only discovers nodes. Who is a server of Raft, who fetches what and who founds
+// a cluster is decided elsewhere. A member counts as present until it leaves or misses some probes,
+// so a list of members is always slightly stale.
 package membership
 
 import (
@@ -29,31 +29,30 @@ const (
 	KeyBytes     = 32 // of the gossip key
 	maxAddresses = 64 // tried in one round of joining
 	joinAtOnce   = 8
-	// between two log lines about the same name, or about nobody's answer
+	// between two log lines about the same name, or about a lack of answers
 	complaints = 10 * time.Second
 )
 
-// Config makes a member.
+// Config configures a member.
 type Config struct {
 	Name    string // unique in the cluster
-	Cluster string // the cluster's name, at most 255 bytes: members of others are not heard
-	Key     []byte // KeyBytes long; every member has the same
+	Cluster string // the cluster's name, at most 255 bytes; members of other clusters are ignored
+	Key     []byte // KeyBytes long; the same for every member
 	Listen  string // IP:PORT, TCP and UDP; port 0 takes a free one
-	// Advertise is HOST or HOST:PORT under which the others reach this node; without a port it is
-	// Listen's. "" is Listen's address, and of one on all addresses a private one of this machine.
-	// A name is resolved once, at the start.
+	// Advertise is the HOST or HOST:PORT at which the others reach this node; Listen's port is the
+	// default. "" means Listen's address, or a private address of this machine if Listen has all. A
+	// name is resolved once, at the start.
 	Advertise string
-	// Join are HOST:PORT of any members. They are tried until one other member is known, and from
-	// time to time afterwards when nobody is known at one of them. Names are resolved anew each
-	// time.
+	// Join are HOST:PORT of any members. They are tried until another member is known. Later,
+	// addresses without a known member are retried from time to time. Names are resolved each time.
 	Join []string
-	// Allowed are the networks that members may have addresses in; none: any. The key is what keeps
+	// Allowed are the networks that members' addresses must be in; none: any. The key keeps
 	// strangers out.
 	Allowed []netip.Prefix
-	// Probe is how often a member is probed for signs of life; one that is gone is noticed within
-	// some 5 of them. The pace of gossip and of joining follows it.
+	// Probe is the interval at which members are probed. A member that is gone is noticed within
+	// some 5 probes. Gossip and joining scale with it.
 	Probe  time.Duration
-	Info   Info // what this node says of itself at first
+	Info   Info // what this node gossips about itself at first
 	Clock  clock.Clock
 	Logger *slog.Logger
 }
@@ -61,7 +60,7 @@ type Config struct {
 // DefaultProbe suits a data centre.
 const DefaultProbe = time.Second
 
-// Member is a node that is there.
+// Member is a node that is present.
 type Member struct {
 	Name   string
 	Gossip netip.AddrPort
@@ -80,20 +79,20 @@ type Membership struct {
 
 	mu     sync.Mutex
 	self   Info
-	gossip netip.AddrPort // where this node is
-	// others is kept by memberlist's events: what its own lists point to changes under the reader.
+	gossip netip.AddrPort // this node's address
+	// others follows memberlist's events, since memberlist's own lists change under the reader.
 	others  map[string]other
 	changed chan struct{}
-	grudges map[string]time.Time // name → when it was complained about last
+	grudges map[string]time.Time // name → time of the last complaint
 }
 
-// other is another node that is there. Known says that it says what this version understands.
+// other is another present node. It is known if this version understands its Info.
 type other struct {
 	Member
 	known bool
 }
 
-// Open begins to gossip and to look for the others. Close must be called.
+// Open starts to gossip and to look for the others. Close must be called.
 func Open(config Config) (*Membership, error) {
 	m := &Membership{config: config, self: config.Info, others: map[string]other{},
 		changed: make(chan struct{}),
@@ -115,7 +114,7 @@ func Open(config Config) (*Membership, error) {
 	return m, nil
 }
 
-// settings are memberlist's.
+// settings returns the configuration of memberlist.
 func (c *Config) settings() (*memberlist.Config, error) {
 	if len(c.Key) != KeyBytes {
 		return nil, fmt.Errorf("membership: the gossip key has %d bytes, want %d", len(c.Key),
@@ -144,17 +143,17 @@ func (c *Config) settings() (*memberlist.Config, error) {
 	}
 	s.ProbeInterval, s.ProbeTimeout, s.GossipInterval = c.Probe, c.Probe/2, c.Probe/5
 	s.GossipToTheDeadTime, s.TCPTimeout = 30*c.Probe, 5*c.Probe
-	// A node that left and is back hears only by such an exchange that somebody still has it for
-	// gone. What others tell of that reaches whom it joined.
+	// Only such an exchange tells a node that left and came back that others still think it gone.
+	// Its correction then spreads through the node that it joined.
 	s.PushPullInterval = healEvery * c.Probe
-	// A machine that comes back with another address takes its name over once it is known to be
-	// gone.
+	// A machine that comes back at another address takes its name over once the old address is
+	// known to be gone.
 	s.DeadNodeReclaimTime = c.Probe
 	s.Logger = log.New(lines{c.Logger}, "", 0)
 	return s, nil
 }
 
-// resolveOne reads HOST or HOST:PORT.
+// resolveOne resolves HOST or HOST:PORT.
 func resolveOne(advertise string, port int) (string, int, error) {
 	host := advertise
 	if h, p, err := net.SplitHostPort(advertise); err == nil {
@@ -170,15 +169,15 @@ func resolveOne(advertise string, port int) (string, int, error) {
 	return found[0], port, nil
 }
 
-// Self is this node as the others see it.
+// Self returns this node as the others see it.
 func (m *Membership) Self() Member {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	return Member{Name: m.config.Name, Gossip: m.gossip, Info: m.self}
 }
 
-// Members lists those that are there by name, this node among them: all that belong to this node's
-// cluster, or to no cluster yet. While this node belongs to none it lists everybody.
+// Members returns the present nodes, this one included, sorted by name. They belong to this node's
+// cluster or to none yet. While this node belongs to no cluster, it returns all nodes.
 func (m *Membership) Members() []Member {
 	own := m.Self()
 	members := []Member{own}
@@ -193,7 +192,7 @@ func (m *Membership) Members() []Member {
 	return members
 }
 
-// Address is where a member of this node's cluster says that Raft and calls reach it.
+// Address returns the address for Raft and calls that a member of this node's cluster gossips.
 func (m *Membership) Address(name string) (string, bool) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -205,7 +204,7 @@ func (m *Membership) Address(name string) (string, bool) {
 		other.Info.Address != ""
 }
 
-// addresses are where the others gossip, whatever they say.
+// addresses returns the gossip addresses of all others.
 func (m *Membership) addresses() []netip.AddrPort {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -216,12 +215,12 @@ func (m *Membership) addresses() []netip.AddrPort {
 	return list
 }
 
-// foreign says that another node belongs to another cluster.
+// foreign says whether another node belongs to another cluster.
 func foreign(own, other Info) bool {
 	return !own.Cluster.IsZero() && !other.Cluster.IsZero() && own.Cluster != other.Cluster
 }
 
-// Changed is closed at the next change of members or of what they say. Ask for it before Members.
+// Changed returns a channel that the next change of members closes. Get it before Members.
 func (m *Membership) Changed() <-chan struct{} {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -235,7 +234,7 @@ func (m *Membership) notify() {
 	m.changed = make(chan struct{})
 }
 
-// Update changes what this node says of itself. Gossip takes it to the others; Sync takes it at
+// Update changes what this node gossips about itself. Gossip spreads the change; Sync sends it at
 // once.
 func (m *Membership) Update(change func(*Info)) error {
 	m.mu.Lock()
@@ -247,13 +246,13 @@ func (m *Membership) Update(change func(*Info)) error {
 	}
 	m.self = next
 	m.mu.Unlock()
-	_ = m.list.UpdateNode(time.Millisecond) // its error: nobody has taken the news yet
+	_ = m.list.UpdateNode(time.Millisecond) // its error: nobody has received the change yet
 	m.notify()
 	return nil
 }
 
-// Leave tells the others that this node stops, so that they need not find out. What that means is
-// theirs to decide.
+// Leave tells the others that this node stops, so that they need not detect it. They decide what
+// follows.
 func (m *Membership) Leave(ctx context.Context) error {
 	patience := m.config.Probe
 	if end, bounded := ctx.Deadline(); bounded {
@@ -270,7 +269,7 @@ func (m *Membership) Leave(ctx context.Context) error {
 	return nil
 }
 
-// Close ends gossiping. Without Leave before it the others take it for a failure.
+// Close stops gossiping. Without a Leave before it, the others see a failure.
 func (m *Membership) Close() error {
 	m.stop()
 	m.joiner.Wait()

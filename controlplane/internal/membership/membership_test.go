@@ -91,7 +91,7 @@ func TestNodesFindEachOtherThroughAnyOfThem(t *testing.T) {
 	}
 }
 
-// A node that is started before the ones it is to join keeps trying; a name is resolved.
+// A node started before those that it joins keeps trying; a name is resolved.
 func TestJoiningGoesOnUntilSomebodyAnswers(t *testing.T) {
 	first := open(t, testConfig("a"))
 	port := first.Self().Gossip.Port()
@@ -108,7 +108,7 @@ func TestJoiningGoesOnUntilSomebodyAnswers(t *testing.T) {
 	until(t, early, "the node that came late", sees("a b"))
 }
 
-// A node that nobody answers says so, and why, and no more often than it is worth reading.
+// A node that nobody answers logs that, and why, at a readable rate.
 func TestNobodyAnswersIsTold(t *testing.T) {
 	other := testConfig("z")
 	other.Key = bytes.Repeat([]byte{8}, KeyBytes) // of another authority
@@ -153,12 +153,12 @@ func TestWhatANodeSaysReachesTheOthers(t *testing.T) {
 	}
 }
 
-// Sync is what founding relies on: who returns from it knows what each of the others had said
+// Founding relies on this: when Sync returns, the node knows what each of the others had gossiped
 // before it answered.
 func TestSyncExchangesAtOnce(t *testing.T) {
 	slow := func(name string, join ...string) Config {
 		config := testConfig(name, join...)
-		config.Probe = time.Hour // no gossip of its own within the test
+		config.Probe = time.Hour // no periodic gossip within the test
 		return config
 	}
 	a := open(t, slow("a"))
@@ -169,7 +169,7 @@ func TestSyncExchangesAtOnce(t *testing.T) {
 	if got := names(b.Members()); got != "a b" {
 		t.Fatalf("after an exchange b sees %s", got)
 	}
-	until(t, a, "b", sees("a b")) // it answers before it takes in what it was told
+	until(t, a, "b", sees("a b")) // it answers before it processes what it received
 	if err := a.Update(func(info *Info) { info.Founding = true }); err != nil {
 		t.Fatal(err)
 	}
@@ -197,13 +197,13 @@ func TestGoneAndLeft(t *testing.T) {
 		t.Fatal(err)
 	}
 	until(t, a, "that c is gone", sees("a"))
-	// The names come back from other ports.
+	// The names come back at other ports.
 	open(t, testConfig("b", address(a)))
 	open(t, testConfig("c", address(a)))
 	until(t, a, "both again", sees("a b c"))
 }
 
-// logged collects what is logged.
+// logged collects log lines.
 type logged struct {
 	mu   sync.Mutex
 	text strings.Builder
@@ -286,7 +286,7 @@ func TestNetworksAreChecked(t *testing.T) {
 	until(t, inside, "a", func(members []Member) bool { return members[0].Name == "a" })
 }
 
-// Two clusters founded under one name and key know of each other and keep apart.
+// Two clusters founded under one name and key see each other and keep apart.
 func TestOtherClusterOfTheSameNameIsLeftOut(t *testing.T) {
 	log := &logged{}
 	config := testConfig("a")

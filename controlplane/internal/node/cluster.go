@@ -14,39 +14,39 @@ import (
 	"shoal.dev/shoal/controlplane/internal/quorum"
 )
 
-// Cluster is how a node speaks with the other nodes of its cluster.
+// Cluster is how a node communicates with the other nodes of its cluster.
 type Cluster struct {
-	// Identity names the node and its roles; Config.Node must be that name, and Config.Roles among
-	// those roles.
+	// Identity names the node and its roles. Config.Node must be that name, and Config.Roles a
+	// subset of those roles.
 	Identity *identity.Identity
 
 	Listen string // HOST:PORT of Raft and of calls between nodes, mutual TLS
-	// HOST:PORT at which other nodes reach Listen; "": Listen itself, with the port that it got
+	// HOST:PORT at which other nodes reach Listen; "": Listen itself, with the actual port
 	Advertise string
 
 	GossipListen    string // HOST:PORT of gossip, TCP and UDP
 	GossipAdvertise string
-	Join            []string // gossip addresses of members, any of which will do
+	Join            []string // gossip addresses of any members
 
-	// GossipAllowed are the networks that members may have addresses in; none: any.
+	// GossipAllowed are the networks that members' addresses must be in; none: any.
 	GossipAllowed []netip.Prefix
-	// Probe is the pace of gossip: how often a member is looked at. One that is gone is noticed
-	// after some 5 of them. 0: 1 s.
+	// Probe is the interval of gossip probes. A node that is gone is noticed after some 5 of them.
+	// 0: 1 s.
 	Probe time.Duration
 
-	// Bootstrap lets this node found the cluster at its first start, when nobody is found through
-	// Join who belongs to one, or founds one. It must be a node of the control plane.
+	// Bootstrap lets this node found the cluster at its first start, if no node found through Join
+	// belongs to a cluster or founds one. It needs the role controlplane.
 	Bootstrap bool
-	// LeaveOnStop has the node removed from the cluster when it stops; otherwise a stop is a
-	// restart. It suits fetchers that come and go with the load.
+	// LeaveOnStop removes the node from the cluster when it stops; otherwise a stop is a restart.
+	// It suits fetchers that scale with the load.
 	LeaveOnStop bool
 	Autopilot   quorum.Config
 }
 
-// pace is that of gossip.
+// pace returns the interval of gossip probes.
 func (c *Cluster) pace() time.Duration { return cmp.Or(c.Probe, membership.DefaultProbe) }
 
-// Gossips says whether nodes find each other; without it Raft's servers are those that it is given.
+// Gossips says whether nodes find each other by gossip. Without it Raft's servers are configured.
 func (c *Cluster) Gossips() bool { return c != nil && c.GossipListen != "" }
 
 // Check names every setting that is missing or out of range.
@@ -85,7 +85,7 @@ func (c *Cluster) Check(node string, roles []string) error {
 	return errors.Join(errs...)
 }
 
-// name is the cluster's, "" for a node that is alone.
+// name returns the cluster's name, "" for a node that is alone.
 func (c *Cluster) name() string {
 	if c == nil {
 		return ""

@@ -13,24 +13,23 @@ import (
 	"shoal.dev/shoal/pkg/telemetry"
 )
 
-// Config makes a node. The control plane's own configuration says what its settings are, and checks
-// them.
+// Config configures a node. The control plane's own Config documents its settings and checks them.
 type Config struct {
-	Dir      string // the node's own; its Raft log and snapshots are kept in Dir/raft
-	Name     string // unique in the cluster and for ever tied to Dir
+	Dir      string // this node's alone; its Raft log and snapshots are kept in Dir/raft
+	Name     string // unique in the cluster and tied to Dir for ever
 	Boot     ids.ID // this start of the process
 	Roles    []string
 	Version  string // of the binary
 	Capacity uint32
-	Newest   uint32 // the cluster version up to which this binary can apply commands
+	Newest   uint32 // newest cluster version whose commands this binary can apply
 
 	Clock clock.Clock
 	IDs   ids.Source
 
 	Snapshots       Snapshots
-	ElectionTimeout time.Duration // that an election is given at least
+	ElectionTimeout time.Duration // the least
 
-	Point       func(name string) // called at named places, for crash tests
+	Point       func(name string) // called at kill points, for crash tests
 	BeforeWrite func()            // called before Raft's log, term or vote is written
 	Disk        *telemetry.Disk   // of Dir; nil: it is never short
 
@@ -39,17 +38,17 @@ type Config struct {
 
 	Cluster *Cluster // nil: the node is alone, and opens no port
 
-	// Transport is how a node without a Cluster speaks, and Voters are who votes at first; nil:
-	// with nobody, it alone.
+	// Transport and Voters are the transport and first voters of a node without a Cluster; nil: the
+	// node is alone.
 	Transport Voting
 	Voters    []raft.Server
-	// how nodes of a Cluster are dialled; nil: as usual
+	// how nodes of a Cluster are dialled; nil: by the default dialer
 	Dial func(ctx context.Context, address string) (net.Conn, error)
 }
 
-// Snapshots says when the Raft log is cut.
+// Snapshots says when the Raft log is truncated.
 type Snapshots struct {
-	Entries uint64        // a snapshot is taken when so many entries are newer than the last one
+	Entries uint64        // entries since the last snapshot that call for a new one
 	Keep    uint64        // entries kept behind a snapshot, for followers that lag
-	Every   time.Duration // how often that is looked at
+	Every   time.Duration // how often the number of entries is checked
 }

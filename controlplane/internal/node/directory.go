@@ -11,11 +11,11 @@ import (
 	"shoal.dev/shoal/pkg/ids"
 )
 
-// ownerFile says whose a node's directory is.
+// ownerFile names the node that owns a directory.
 const ownerFile = "node"
 
-// ownDirectory ties a directory to the node that uses it first. Another node there would have that
-// one's votes and log.
+// ownDirectory ties a directory to the first node that uses it. Another node would get that node's
+// votes and log.
 func ownDirectory(dir, node, cluster string) error {
 	path := filepath.Join(dir, ownerFile)
 	mine := fmt.Sprintf("%s\n%s\n", node, cluster)
@@ -38,12 +38,12 @@ func ownDirectory(dir, node, cluster string) error {
 	return nil
 }
 
-// belonging is which cluster a directory belongs to. It is decided once, before anything of Raft's
-// is in the directory, and kept in a file. So a node never has to do with two clusters, whatever it
+// belonging says which cluster a directory belongs to. It is decided once, before Raft writes to
+// the directory, and kept in a file. So a node never belongs to two clusters, whichever nodes it
 // meets later.
 type belonging struct {
 	cluster ids.ID // zero: not decided
-	founder bool   // this node made the cluster, or was about to
+	founder bool   // this node founded the cluster, or was about to
 }
 
 const belongingFile = "cluster"
@@ -65,7 +65,7 @@ func readBelonging(dir string) (belonging, error) {
 	return belonging{cluster: id, founder: founder}, nil
 }
 
-// write is on disk when it returns.
+// write returns when the belonging is on disk.
 func (b belonging) write(dir string) error {
 	text := b.cluster.String() + "\n"
 	if b.founder {

@@ -7,13 +7,12 @@ import (
 	"shoal.dev/shoal/pkg/telemetry"
 )
 
-// errDiverged is why a node is not ready whose copy of the state is another than that of most
-// voters.
+// errDiverged is why a node is not ready: its copy of the state differs from that of most voters.
 var errDiverged = errors.New("this node's copy of the state is not that of the other voters: " +
 	"start it anew without its data")
 
-// Diverged is nil while nobody has found this node's copy of the state to differ. It stays until
-// the process ends.
+// Diverged returns nil until somebody finds that this node's copy of the state differs. It then
+// stays set until the process ends.
 func (n *Node) Diverged() error {
 	if n.diverged.Load() {
 		return errDiverged
@@ -21,8 +20,8 @@ func (n *Node) Diverged() error {
 	return nil
 }
 
-// NoteDiverged compares what stands at an index with this node's own digest, if it has one, and
-// says so when they differ.
+// NoteDiverged compares the digest that stands at an index with this node's own, if it has one. It
+// logs the first difference.
 func (n *Node) NoteDiverged(stands state.Digest) {
 	for _, own := range n.Store().Digests() {
 		if own.Index == stands.Index && own.Sum != stands.Sum && !n.diverged.Swap(true) {
@@ -32,7 +31,7 @@ func (n *Node) NoteDiverged(stands state.Digest) {
 	}
 }
 
-// measureDivergence shows whether this node's copy of the state was found to differ.
+// measureDivergence exports whether this node's copy of the state was found to differ.
 func (n *Node) measureDivergence(to *telemetry.Metrics) {
 	telemetry.NewSamples(func() (*Node, bool) { return n, true }).
 		Gauge("shoal_controlplane_state_diverged",

@@ -10,26 +10,26 @@ import (
 )
 
 const (
-	// MinElectionTimeout is what elections are given on healthy disks, and bounds
+	// MinElectionTimeout is the election timeout on healthy disks, and the lower bound of
 	// Config.ElectionTimeout.
 	MinElectionTimeout = heartbeatTime
-	// MaxElectionTimeout bounds how long an election is given, however slow the disks are. Raft
-	// waits once to twice as long.
+	// MaxElectionTimeout bounds the election timeout, however slow the disks are. Raft waits
+	// between one and two timeouts.
 	MaxElectionTimeout = 30 * time.Second
-	// writesPerElection are the synced writes of one election in sequence. These are the
-	// candidate's term and its vote, which is two, and then the same of a voter. Raft's up to twice
-	// as long leaves room for what has to wait.
+	// writesPerElection allows for the synced writes of one election, in sequence: the candidate's
+	// term and its vote (two writes), then the same on a voter. Raft waits up to twice the timeout,
+	// which leaves room for queueing.
 	writesPerElection = 6
-	// electionMemory is how long half of what elections had to be given is remembered.
+	// electionMemory is how long it takes until a grown election timeout is halved.
 	electionMemory = time.Minute
 )
 
-// elections says how long the next election of this node is given before it begins anew. At first
-// that is the least, which suits healthy disks; where writes are slow it is as long as they need.
-// Each election that is lost doubles it.
+// elections sets how long this node's next election may take before it starts again. At first that
+// is the minimum, which suits healthy disks. Slow writes raise it to what they need, and each lost
+// election doubles it.
 //
-// Raft reads the time as a round begins. A round may be a poll alone, which writes nothing, and
-// which nobody wins who reaches no majority. Only rounds in which votes were asked for count.
+// Raft reads the timeout as a round begins. A round may be only a poll, which writes nothing and
+// which nobody wins without a majority. Only rounds that ask for votes count.
 type elections struct {
 	least   time.Duration // above 0
 	slowest func() time.Duration
@@ -38,19 +38,19 @@ type elections struct {
 
 	mu    sync.Mutex
 	raft  *raft.Raft    // nil until it runs
-	grown time.Duration // what lost elections have made of it; 0: none was lost
-	since time.Time     // when grown was changed, or halved
-	term  uint64        // the newest for which this node has asked for votes
-	open  bool          // that election has not ended
+	grown time.Duration // the timeout that lost elections have led to; 0: none was lost
+	since time.Time     // when grown was last changed or halved
+	term  uint64        // the newest term for which this node asked for votes
+	open  bool          // that election has not ended yet
 }
 
-// How elections end that this node began.
+// How this node's elections end.
 const (
 	electionWon  = "won"
 	electionLost = "lost"
 )
 
-// watch has Raft's changes of state and its calls for votes noted from now on.
+// watch starts to observe Raft's changes of state.
 func (e *elections) watch(r *raft.Raft) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
@@ -63,7 +63,7 @@ func (e *elections) watch(r *raft.Raft) {
 	}))
 }
 
-// became notes what this node is in Raft from now on. It is called before a candidate's first round
+// became records this node's new state in Raft. Raft calls it before a candidate's first round
 // begins.
 func (e *elections) became(state raft.RaftState) {
 	e.mu.Lock()
@@ -73,19 +73,18 @@ func (e *elections) became(state raft.RaftState) {
 		e.set(e.due())
 	case raft.Leader:
 		e.end(electionWon)
-		e.set(e.least) // also how long a hand-over may take
+		e.set(e.least) // it also bounds a hand-over of leadership
 	case raft.Follower:
 		e.end(electionLost)
 	}
 }
 
-// begun notes that votes are asked for. The election before it was lost, unless it was heard to
-// have ended.
+// begun records that votes are asked for. If the election before it is still open, it was lost.
 func (e *elections) begun(term uint64) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	if term <= e.term {
-		return // another voter is asked
+		return // the same election asks another voter
 	}
 	e.term = term
 	if e.open {
@@ -97,13 +96,13 @@ func (e *elections) begun(term uint64) {
 }
 
 func (e *elections) end(outcome string) {
-	if e.open || outcome == electionWon { // who votes alone asks nobody
+	if e.open || outcome == electionWon { // a node that votes alone asks nobody
 		e.ended(outcome)
 	}
 	e.open = false
 }
 
-// due is how long an election is given now.
+// due returns the timeout of an election that starts now.
 func (e *elections) due() time.Duration {
 	for e.grown > e.least && e.clock.Now().Sub(e.since) >= electionMemory {
 		e.grown, e.since = e.grown/2, e.since.Add(electionMemory)
@@ -112,7 +111,7 @@ func (e *elections) due() time.Duration {
 		max(e.least, MaxElectionTimeout))
 }
 
-// set tells Raft. What it has begun it goes on with as it was.
+// set sets Raft's election timeout. A round that has begun keeps its own.
 func (e *elections) set(timeout time.Duration) {
 	if e.raft == nil {
 		return
@@ -122,23 +121,23 @@ func (e *elections) set(timeout time.Duration) {
 		return
 	}
 	settings.ElectionTimeout = timeout
-	_ = e.raft.ReloadConfig(settings) // the only thing it refuses is a time below the heartbeat's
+	_ = e.raft.ReloadConfig(settings) // it refuses only a timeout below the heartbeat's
 }
 
-// patience is how long an answer of a voter is of use: as long as a round may take.
+// patience returns how long a voter's answer is useful: as long as a round may last.
 func (e *elections) patience() time.Duration {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	return 2 * e.due()
 }
 
-// Voting is a transport that can ask for votes and, before, poll for them. All of ours can.
+// Voting is a transport that can ask for votes and for pre-votes. All of our transports can.
 type Voting interface {
 	raft.Transport
 	raft.WithPreVote
 }
 
-// ballots is a transport that asks for votes as long as they are of use. A voter answers when its
+// ballots is a transport that asks for a vote for as long as it is useful. A voter answers once its
 // vote is on disk, which may take longer than streamPatience. Asked again for the same vote, it
 // gives the same answer.
 type ballots struct {
@@ -161,7 +160,7 @@ func (b *ballots) RequestPreVote(id raft.ServerID, target raft.ServerAddress,
 	return b.ask(func() error { return b.Voting.RequestPreVote(id, target, request, response) })
 }
 
-// ask repeats a call that found no answer. One that was refused, or cut off, ends sooner than that.
+// ask repeats a call that timed out, and no call that was refused or cut off.
 func (b *ballots) ask(call func() error) error {
 	now, patience := b.elections.clock.Now, b.elections.patience()
 	for first := now(); ; {

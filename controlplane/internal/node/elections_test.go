@@ -10,7 +10,7 @@ import (
 	"shoal.dev/shoal/pkg/clock"
 )
 
-// disk is a time of its slowest write that a test sets.
+// disk is the slowest write, set by a test.
 type disk struct{ slowest time.Duration }
 
 func newElections() (*elections, *disk, *clock.Manual, map[string]int) {
@@ -32,7 +32,7 @@ func TestElectionTimes(t *testing.T) {
 	due(time.Second, "at first")
 	e.became(raft.Candidate)
 	e.begun(1)
-	e.begun(1) // the other voter
+	e.begun(1) // asks the other voter
 	due(time.Second, "once votes were asked for,")
 	e.begun(2)
 	due(2*time.Second, "after a loss")
@@ -59,8 +59,8 @@ func TestElectionTimes(t *testing.T) {
 	}
 }
 
-// A round that never comes to asking for votes tells nothing of disks: the voters are gone, or
-// another one leads.
+// A round that never asks for votes says nothing about disks: the voters are gone, or another node
+// leads.
 func TestPollsDoNotCount(t *testing.T) {
 	t.Parallel()
 	e, _, _, ended := newElections()
@@ -73,7 +73,7 @@ func TestPollsDoNotCount(t *testing.T) {
 	}
 }
 
-// voter answers calls for votes when a test says so.
+// voter answers requests for votes when a test says so.
 type voter struct {
 	Voting
 	answer func() error

@@ -6,20 +6,20 @@ import (
 	"sync"
 )
 
-// Why a request does not reach Raft.
+// Why a request cannot reach Raft.
 var (
 	ErrNotStarted = errors.New("controlplane: not started yet")
 	ErrStopping   = errors.New("controlplane: this node is stopping")
 )
 
-// gate lets requests reach Raft while it runs: a request that Raft takes while it shuts down would
-// wait for ever.
+// gate lets requests reach Raft only while it runs. A request during Raft's shutdown would wait for
+// ever.
 type gate struct {
 	mu     sync.Mutex
 	raft   *Raft
 	over   bool
 	inside int
-	empty  chan struct{} // closed when it is over and nobody is inside
+	empty  chan struct{} // closed when the gate is closed and nobody is inside
 }
 
 func newGate() *gate { return &gate{empty: make(chan struct{})} }
@@ -31,7 +31,7 @@ func (g *gate) open(r *Raft) {
 	g.raft = r
 }
 
-// close lets nobody in any more. The channel is closed when all who were inside have left.
+// close lets nobody in any more. The channel is closed when everybody inside has left.
 func (g *gate) close() <-chan struct{} {
 	g.mu.Lock()
 	defer g.mu.Unlock()
@@ -44,7 +44,7 @@ func (g *gate) close() <-chan struct{} {
 	return g.empty
 }
 
-// enter is Raft, until leave.
+// enter returns Raft, which may be used until leave.
 func (g *gate) enter() (*Raft, error) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
@@ -67,14 +67,14 @@ func (g *gate) leave() {
 	}
 }
 
-// Enter is Raft, until Leave: it does not shut down meanwhile, unless that takes too long.
+// Enter returns Raft, which may be used until Leave. Shutdown waits for Leave, but not for ever.
 func (n *Node) Enter() (*Raft, error) { return n.gate.enter() }
 
-// Leave ends what Enter began.
+// Leave ends the use that Enter began.
 func (n *Node) Leave() { n.gate.leave() }
 
-// Ask asks Raft something that may take long, and waits no longer than ctx: what Raft was asked it
-// may do all the same.
+// Ask asks Raft something that may take long, and waits no longer than ctx. Raft may still carry
+// out the request afterwards.
 func Ask[T any](ctx context.Context, n *Node, ask func(*Raft) (T, error)) (T, error) {
 	var none T
 	r, err := n.Enter()
@@ -86,7 +86,7 @@ func Ask[T any](ctx context.Context, n *Node, ask func(*Raft) (T, error)) (T, er
 		err   error
 	}
 	answered := make(chan answer, 1)
-	go func() { // Raft answers, or the shutdown makes it
+	go func() { // Raft answers, or its shutdown ends the request
 		defer n.Leave()
 		value, err := ask(r)
 		answered <- answer{value, err}

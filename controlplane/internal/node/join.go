@@ -23,12 +23,12 @@ import (
 const (
 	// foundingProbes is for how many probes a node looks for others before it founds a cluster.
 	foundingProbes = 5
-	// leavePatience is how long a node that leaves waits to be removed.
+	// leavePatience is how long a leaving node waits to be removed.
 	leavePatience = 10 * time.Second
-	goodbye       = time.Second // for the news that it stops
+	goodbye       = time.Second // to tell the others that it stops
 )
 
-// gossip begins to look for the other nodes.
+// gossip starts to look for the other nodes.
 func (r *Raft) gossip(config Config, dir string) (err error) {
 	cluster := config.Cluster
 	if r.belongs, err = readBelonging(dir); err != nil {
@@ -54,7 +54,7 @@ func (r *Raft) admit() error {
 	return r.Members.Update(func(info *membership.Info) { info.Empty = false })
 }
 
-// doorkeeper lets nobody speak Raft with a node that was not admitted.
+// doorkeeper refuses Raft connections to a node that is not admitted.
 type doorkeeper struct {
 	raft.StreamLayer
 	open   *atomic.Bool
@@ -74,7 +74,7 @@ func (d doorkeeper) Accept() (net.Conn, error) {
 	}
 }
 
-// presence is whether a node gossips.
+// presence says whether a node gossips.
 func (r *Raft) presence(name string) client.NodeState {
 	if _, there := r.Members.Address(name); there {
 		return client.NodeAlive
@@ -82,9 +82,9 @@ func (r *Raft) presence(name string) client.NodeState {
 	return client.NodeFailed
 }
 
-// Belong makes the node part of a cluster, if it gossips. That is the one that its directory
-// belongs to, else one that another node belongs to, else, with Bootstrap, one that it founds. Its
-// error says that the node cannot be part of this cluster.
+// Belong makes a node that gossips part of a cluster. That is the cluster of its directory, else
+// the cluster of another node, else, with Bootstrap, one that it founds. Its error says that the
+// node cannot be part of this cluster.
 func (n *Node) Belong(ctx context.Context) error {
 	if n.raft.Members == nil {
 		return nil
@@ -132,9 +132,9 @@ func (n *Node) Belong(ctx context.Context) error {
 	}
 }
 
-// choose decides which cluster the node belongs to, if that can be said by now.
+// choose decides which cluster the node belongs to, if it can tell already.
 func (n *Node) choose(ctx context.Context, begun time.Time) error {
-	if n.raft.known { // the log is older than the file
+	if n.raft.known { // the log is older than the belonging file
 		if cluster := n.View().Cluster(); cluster != nil {
 			return n.settleFor(belonging{cluster: cluster.ID})
 		}
@@ -164,11 +164,11 @@ func (n *Node) choose(ctx context.Context, begun time.Time) error {
 	return n.found(ctx)
 }
 
-// found founds a cluster unless another node has, or is about to. Each says that it is about to,
-// then exchanges all that is known with every other node. Only then does it look who else is. So of
-// two nodes that reach each other at least one sees the other's intention. The one whose name comes
-// first keeps its own. It waits until the other has given way, or is there with a cluster. Whoever
-// sees from the start that another one goes first does not begin.
+// found founds a cluster unless another node has founded one or is about to. Each node first
+// announces its intention, then syncs with every other node, and only then looks for intentions. So
+// of two nodes that reach each other, at least one sees the other's. The node whose name sorts
+// first keeps its intention, and waits until the other yields or has a cluster. A node that already
+// sees one with precedence does not start.
 func (n *Node) found(ctx context.Context) error {
 	intend := func(founding bool) error {
 		return n.raft.Members.Update(func(info *membership.Info) { info.Founding = founding })
@@ -180,7 +180,7 @@ func (n *Node) found(ctx context.Context) error {
 		return err
 	}
 	if err := n.raft.Members.Sync(ctx); err != nil {
-		// that is what founding is for
+		// nobody answers when the first node founds a cluster
 		n.config.Logger.Debug("nobody answers at an address to join", "error", err)
 	}
 	if n.yields() {
@@ -200,7 +200,7 @@ func (n *Node) found(ctx context.Context) error {
 	return n.settleFor(belonging{cluster: n.config.IDs.New(), founder: true})
 }
 
-// yields says that another node has a cluster, or may found one and comes first by name.
+// yields says whether another node has a cluster, or may found one and sorts first by name.
 func (n *Node) yields() bool {
 	return slices.ContainsFunc(n.raft.Members.Members(), func(member membership.Member) bool {
 		return member.Name != n.config.Name &&
@@ -208,7 +208,7 @@ func (n *Node) yields() bool {
 	})
 }
 
-// settleFor decides for a cluster.
+// settleFor decides for a cluster and writes it to disk.
 func (n *Node) settleFor(b belonging) error {
 	if err := b.write(filepath.Join(n.config.Dir, raftFolder)); err != nil {
 		return err
@@ -220,13 +220,13 @@ func (n *Node) settleFor(b belonging) error {
 	})
 }
 
-// ClusterID is the id that the cluster is created with. A node that is alone decides for one here,
-// as others do when they found a cluster. Whoever is asked whose the services are must hear the
-// same id after a crash.
+// ClusterID returns the id for creating the cluster. A node that is alone decides on one here, as
+// others do when they found a cluster. The id is kept on disk, because the mark on log and row
+// store must match it after a crash.
 func (n *Node) ClusterID() (ids.ID, error) {
 	r, err := n.Enter()
 	if err != nil {
-		return n.config.IDs.New(), nil // nothing is created any more
+		return n.config.IDs.New(), nil // the node is stopping and creates nothing any more
 	}
 	defer n.Leave()
 	if r.Members != nil {
@@ -243,8 +243,8 @@ func (n *Node) ClusterID() (ids.ID, error) {
 	return b.cluster, err
 }
 
-// admitted says whether the leader has added this node, at the address where it is now, as far as
-// this node knows.
+// admitted says whether the leader has added this node at its current address, as far as this node
+// knows.
 func (n *Node) admitted() bool {
 	for _, server := range n.raft.GetConfiguration().Configuration().Servers {
 		if server.ID == raft.ServerID(n.config.Name) {
@@ -254,9 +254,9 @@ func (n *Node) admitted() bool {
 	return false
 }
 
-// AwaitAdmission waits until this node is one of Raft's servers. A second node of the same name
-// never is, and must not register in the first one's place. False when ctx ended. It fails when the
-// cluster's version is beyond this binary.
+// AwaitAdmission waits until this node is one of Raft's servers; false: ctx ended. A second node of
+// the same name is never admitted, and must not register in place of the first. It fails when the
+// cluster's version is newer than this binary.
 func (n *Node) AwaitAdmission(ctx context.Context) (admitted bool, err error) {
 	for n.raft.Members != nil && !n.admitted() {
 		active := uint32(0)
@@ -279,8 +279,8 @@ func (n *Node) AwaitAdmission(ctx context.Context) (admitted bool, err error) {
 	return true, nil
 }
 
-// askControlPlane asks one node of the control plane after the other for its status until one's
-// answer is enough.
+// askControlPlane asks the nodes of the control plane for their status, one after the other, until
+// enough accepts an answer.
 func (n *Node) askControlPlane(ctx context.Context, enough func(Answer) bool) bool {
 	for _, member := range n.raft.Members.Members() {
 		if member.Name == n.config.Name || !IsControlPlane(member.Roles) {
@@ -296,8 +296,8 @@ func (n *Node) askControlPlane(ctx context.Context, enough func(Answer) bool) bo
 	return false
 }
 
-// LeaveCluster has this node removed from the cluster while it is still there. When nobody removes
-// it in time it stops all the same, and is removed when it has been gone for long.
+// LeaveCluster has this node removed from the cluster while it still runs. If nobody removes it in
+// time it stops anyway, and is removed after its grace.
 func (n *Node) LeaveCluster() {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(n.life), leavePatience)
 	defer cancel()
@@ -323,8 +323,8 @@ func (n *Node) LeaveCluster() {
 	n.config.Logger.Info("this node has left the cluster")
 }
 
-// removed says whether the leader has removed this node. The log may not tell: Raft sends the entry
-// to who is removed once, without looking whether it arrives. So the leader is asked, too.
+// removed says whether the leader has removed this node. The log may not show it: Raft sends that
+// entry to the removed node only once. So the leader is asked, too.
 func (n *Node) removed(ctx context.Context) bool {
 	return !n.admitted() || n.askControlPlane(ctx, func(answer Answer) bool {
 		return answer.Silence == 0 && len(answer.Servers) > 0 &&
@@ -332,5 +332,5 @@ func (n *Node) removed(ctx context.Context) bool {
 	})
 }
 
-// IsControlPlane says whether roles make a node a voter.
+// IsControlPlane says whether the roles let a node vote.
 func IsControlPlane(roles []string) bool { return slices.Contains(roles, identity.ControlPlane) }

@@ -11,9 +11,9 @@ import (
 	"github.com/hashicorp/go-hclog"
 )
 
-// raftLogger passes what Raft has to say on to ours. Its news are logged at a level of their own,
-// and so is what it warns of: elections and lost contacts are its daily life. What it takes for
-// errors are calls of nodes that are gone.
+// raftLogger passes Raft's log on to ours. Its info lines and warnings get the level news, because
+// elections and lost contacts are routine. Its errors become warnings: mostly they are calls to
+// nodes that are gone.
 func raftLogger(to *slog.Logger, news slog.Level) hclog.Logger {
 	logger := hclog.NewInterceptLogger(&hclog.LoggerOptions{Name: "raft", Level: hclog.Off,
 		Output: io.Discard})
@@ -26,7 +26,7 @@ type raftLines struct {
 	news slog.Level
 }
 
-// Of its lines, some are news that Raft takes for details, and some details that it takes for news.
+// Raft logs votes below info although they matter, and snapshots at info although they do not.
 var (
 	raftVotes     = []string{"vote granted", "asking for vote", "voting for self"}
 	raftSnapshots = []string{"starting snapshot up to", "compacting logs",

@@ -14,20 +14,20 @@ import (
 	"shoal.dev/shoal/pkg/ids"
 )
 
-// machine is the state machine as Raft drives it.
+// machine is the state machine that Raft drives.
 type machine struct {
 	fsm     *fsm.FSM
 	point   func(string)
 	metrics *metrics
 
-	// held while a command is applied: whoever has it stands between two commands
+	// held while a command is applied; holding it pauses between two commands
 	between  sync.Mutex
 	restored func() // called when a snapshot has replaced the state
 
 	mu      sync.Mutex
-	applied uint64        // newest index of which everything is applied here
+	applied uint64        // everything up to this index is applied here
 	moved   chan struct{} // closed when applied moves; nil while nobody waits
-	// expected are the commands whose results somebody here waits for.
+	// expected are the commands whose results are awaited here.
 	expected map[ids.ID]chan fsm.Result
 }
 
@@ -55,8 +55,8 @@ func (m *machine) Apply(entry *raft.Log) any {
 	return result
 }
 
-// expect is the result of a command that this node applies from now on, the first time that it
-// does, until forget.
+// expect returns a channel for the result of a command when this node next applies it, until forget
+// is called.
 func (m *machine) expect(id ids.ID) (result <-chan fsm.Result, forget func()) {
 	results := make(chan fsm.Result, 1)
 	m.mu.Lock()
@@ -77,16 +77,16 @@ func (m *machine) deliver(result fsm.Result) {
 	if results := m.expected[result.ID]; results != nil {
 		select {
 		case results <- result:
-		default: // the same command again: what it gave first stands
+		default: // a repeated command: its first result stands
 		}
 	}
 }
 
-// StoreConfiguration implements raft.ConfigurationStore: such entries change no state but take a
-// place in the log.
+// StoreConfiguration implements raft.ConfigurationStore. Such an entry changes no state, but takes
+// an index of the log.
 func (m *machine) StoreConfiguration(index uint64, _ raft.Configuration) { m.passed(index) }
 
-// passed notes that everything up to index is applied.
+// passed records that everything up to index is applied.
 func (m *machine) passed(index uint64) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -100,7 +100,7 @@ func (m *machine) passed(index uint64) {
 	}
 }
 
-// waitFor waits until everything up to index is applied, within ctx and the node's life.
+// waitFor waits until everything up to index is applied, or ctx or the node's life ends.
 func (m *machine) waitFor(ctx, life context.Context, index uint64) error {
 	for {
 		m.mu.Lock()
@@ -129,15 +129,15 @@ func (m *machine) Snapshot() (raft.FSMSnapshot, error) {
 	return &snapshot{state: m.fsm.Snapshot(), point: m.point, metrics: m.metrics}, nil
 }
 
-// whenRestored has restored called whenever a snapshot replaces the state from now on.
+// whenRestored sets the function that is called whenever a snapshot replaces the state.
 func (m *machine) whenRestored(restored func()) {
 	m.between.Lock()
 	defer m.between.Unlock()
 	m.restored = restored
 }
 
-// Restore implements raft.FSM. A leader whose state is replaced begins anew: nothing that it
-// remembers holds.
+// Restore implements raft.FSM. A leader whose state is replaced starts again: its memory is no
+// longer valid.
 func (m *machine) Restore(r io.ReadCloser) error {
 	defer func() { _ = r.Close() }() // read only: nothing is lost
 	m.between.Lock()
@@ -155,8 +155,8 @@ func (m *machine) Restore(r io.ReadCloser) error {
 	return nil
 }
 
-// hash is that of the state's snapshot, which equal states have in common, and the index of its
-// newest command.
+// hash returns a hash of the state's snapshot, which is equal for equal states, and the index of
+// its newest command.
 func (m *machine) hash() (index uint64, hash string, err error) {
 	m.between.Lock()
 	now := m.fsm.Snapshot()

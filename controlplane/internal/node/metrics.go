@@ -15,7 +15,7 @@ import (
 	"shoal.dev/shoal/pkg/telemetry"
 )
 
-// metrics are what a node counts as it goes. What it holds is read when somebody asks (samples.go).
+// metrics are a node's counters. Its other figures are read on request (samples.go).
 type metrics struct {
 	clock                         clock.Clock
 	proposals, applies, snapshots prometheus.Observer // seconds
@@ -54,7 +54,7 @@ func newMetrics(config *Config) *metrics {
 			"Leaderships that this node has seen begin."),
 	}
 	for _, outcome := range []string{electionWon, electionLost} {
-		m.elections.WithLabelValues(outcome) // 0 is seen, too
+		m.elections.WithLabelValues(outcome) // show 0, too
 	}
 	return m
 }
@@ -63,10 +63,10 @@ func (m *metrics) now() time.Time { return m.clock.Now() }
 
 func (m *metrics) since(began time.Time) float64 { return m.clock.Now().Sub(began).Seconds() }
 
-// proposed notes a command that went through this node's log.
+// proposed records a command that went through this node's log.
 func (m *metrics) proposed(began time.Time) { m.proposals.Observe(m.since(began)) }
 
-// applied notes a command, on the state machine's goroutine.
+// applied records a command, on the state machine's goroutine.
 func (m *metrics) applied(result fsm.Result, began time.Time) {
 	m.applies.Observe(m.since(began))
 	if settled, ok := result.Value.(command.Settled); ok {
@@ -76,13 +76,13 @@ func (m *metrics) applied(result fsm.Result, began time.Time) {
 	}
 }
 
-// settled are the pages settled since the start, and those of them that are errors.
+// settled returns the pages settled since the start, and how many of them are errors.
 func (m *metrics) settled() (pages, errored uint64) {
 	errored = m.errored.Load()
 	return m.delivered.Load() + errored, errored
 }
 
-// snapshot notes a snapshot that was written.
+// snapshot records a written snapshot.
 func (m *metrics) snapshot(bytes int64, began time.Time) {
 	m.snapshots.Observe(m.since(began))
 	m.snapshotBytes.Set(float64(bytes))
@@ -91,8 +91,7 @@ func (m *metrics) snapshot(bytes int64, began time.Time) {
 // electionEnded counts an election that this node began.
 func (m *metrics) electionEnded(outcome string) { m.elections.WithLabelValues(outcome).Inc() }
 
-// leaderChanges counts what Raft tells of leaders. It keeps nothing that Raft would have to wait
-// for.
+// leaderChanges counts Raft's leader changes. It never makes Raft wait.
 func (m *metrics) leaderChanges() *raft.Observer {
 	return raft.NewObserver(nil, false, func(o *raft.Observation) bool {
 		if seen, changed := o.Data.(raft.LeaderObservation); changed {
@@ -102,7 +101,7 @@ func (m *metrics) leaderChanges() *raft.Observer {
 	})
 }
 
-// leaderOf is a leader, "" when there is none, and its term.
+// leaderOf is a leader and its term; node is "" when there is none.
 type leaderOf struct {
 	node raft.ServerID
 	term uint64
@@ -118,7 +117,7 @@ func (m *metrics) sawLeader(now leaderOf) {
 	}
 }
 
-// countedWriter counts what is written.
+// countedWriter counts the bytes written.
 type countedWriter struct {
 	to    io.Writer
 	bytes int64

@@ -1,7 +1,7 @@
-// Package node owns one node of the cluster: its copy of the state as Raft drives it, and Raft with
-// its log, votes and snapshots. It also has the way to them while they run, which cluster the node
-// belongs to, and what it says of itself. Who leads, and what a leader does, is none of its
-// business.
+// Package node owns one node of the cluster: its copy of the state, which Raft drives, and Raft
+// with its log, votes and snapshots. It also guards access to them while they run, decides which
+// cluster the node belongs to, and reports on the node. It does not know who leads or what a leader
+// does.
 package node
 
 import (
@@ -26,31 +26,31 @@ import (
 
 const (
 	enqueuePatience = 5 * time.Second
-	stopPatience    = 2 * time.Second // for what Raft was asked before the shutdown
+	stopPatience    = 2 * time.Second // for requests to Raft from before the shutdown
 )
 
-// halfSnapshots are those that Raft was writing when the process was killed, or the disk was full.
-// It leaves them for ever.
+// halfSnapshots are the unfinished snapshots of a killed process or a full disk. Raft never removes
+// them.
 const halfSnapshots = raftFolder + "/snapshots/*.tmp"
 
-// Node holds a copy of the state, from New on, and takes part in Raft from Start to Stop.
+// Node holds a copy of the state from New on. It takes part in Raft from Start to Stop.
 type Node struct {
 	config   Config
 	machine  *machine
 	gate     *gate
 	metrics  *metrics
-	presence func(node string) client.NodeState // what the cluster's members know of a node's life
+	presence func(node string) client.NodeState // what gossip knows of a node's life
 	raft     *Raft                              // from Start on
 	diverged atomic.Bool
 	hashing  sync.Mutex // held while the state is hashed
 
 	leader atomic.Pointer[leader] // as this node sees it
 
-	life context.Context // ends when requests are answered no more
+	life context.Context // ends when the node stops answering requests
 	end  context.CancelFunc
 }
 
-// New makes a node that Start starts.
+// New makes a node; Start starts it.
 func New(config Config) *Node {
 	m := newMetrics(&config)
 	n := &Node{config: config, machine: newMachine(config.Point, m), gate: newGate(), metrics: m,
@@ -61,8 +61,9 @@ func New(config Config) *Node {
 	return n
 }
 
-// Start starts Raft, and opens the port, when the node is one of several, to the methods. It calls
-// replaced whenever a snapshot has replaced the state, between two commands. A node starts once.
+// Start starts Raft. If the node is one of several, it also opens the port for the methods. It
+// calls replaced, between two commands, whenever a snapshot has replaced the state. A node starts
+// once.
 func (n *Node) Start(methods map[string]port.Method, replaced func()) (err error) {
 	defer func() {
 		if err != nil {
@@ -85,9 +86,9 @@ func (n *Node) Start(methods map[string]port.Method, replaced func()) (err error
 	return nil
 }
 
-// open opens the port, when the node is one of several, and starts Raft.
+// open opens the port, if the node is one of several, and starts Raft.
 func (n *Node) open() (*Raft, error) {
-	// the pattern is a good one
+	// the pattern is valid
 	left, _ := filepath.Glob(filepath.Join(n.config.Dir, halfSnapshots))
 	for _, path := range left {
 		_ = os.RemoveAll(path)
@@ -112,69 +113,69 @@ func (n *Node) open() (*Raft, error) {
 	return r, nil
 }
 
-// Stop refuses new requests and ends those under way, hands leadership over, and then closes
-// everything.
+// Stop refuses new requests, ends those under way, hands leadership over, and closes everything.
 func (n *Node) Stop() error {
 	left := n.gate.close()
 	n.end()
 	n.raft.HandOver()
 	select {
 	case <-left:
-	case <-n.config.Clock.After(stopPatience): // there is no majority: what was asked stays open
+	case <-n.config.Clock.After(stopPatience): // no majority: outcomes stay unknown
 	}
 	return n.raft.stop()
 }
 
-// Name is the node's.
+// Name returns the node's name.
 func (n *Node) Name() string { return n.config.Name }
 
-// Single says that there is this node and never another one.
+// Single says whether this node is alone for ever.
 func (n *Node) Single() bool { return n.config.single() }
 
-// Probe is the pace of gossip.
+// Probe returns the interval of gossip probes.
 func (n *Node) Probe() time.Duration { return n.config.Cluster.pace() }
 
-// Newest is the cluster version up to which the node can apply commands.
+// Newest returns the newest cluster version whose commands the node can apply.
 func (n *Node) Newest() uint32 { return n.config.Newest }
 
-// Life ends when the node answers no requests any more.
+// Life returns a context that ends when the node stops answering requests.
 func (n *Node) Life() context.Context { return n.life }
 
-// FSM is the state machine. Its codec may be used at any time, what changes it only Between.
+// FSM returns the state machine. Its codec may be used at any time. Change it only within Between.
 func (n *Node) FSM() *fsm.FSM { return n.machine.fsm }
 
-// Store is the node's copy of the state, until a snapshot replaces it.
+// Store returns the node's copy of the state, until a snapshot replaces it.
 func (n *Node) Store() *state.Store { return n.machine.fsm.Store() }
 
-// View is a view of the node's copy of the state.
+// View returns a view of the node's copy of the state.
 func (n *Node) View() *state.View { return n.Store().View() }
 
-// Between holds the state machine between two commands until goOn.
+// Between pauses the state machine between two commands until goOn is called.
 func (n *Node) Between() (goOn func()) {
 	n.machine.between.Lock()
 	return n.machine.between.Unlock
 }
 
-// Hash is a hash of this node's copy of the state and the Raft index of the newest command in it.
-// At one index it is the same on every node. It costs as much as a snapshot; one is made at a time.
+// Hash returns a hash of this node's copy of the state, and the Raft index of its newest command.
+// At one index it is the same on every node. It costs as much as a snapshot; only one runs at a
+// time.
 func (n *Node) Hash() (index uint64, hash string, err error) {
 	n.hashing.Lock()
 	defer n.hashing.Unlock()
 	return n.machine.hash()
 }
 
-// Expect is the result of a command that this node applies from now on, the first time that it
-// does, until forget.
+// Expect returns a channel for the result of a command when this node next applies it. Call forget
+// to stop waiting.
 func (n *Node) Expect(id ids.ID) (result <-chan fsm.Result, forget func()) {
 	return n.machine.expect(id)
 }
 
-// WaitFor waits until everything up to an index is applied here, within ctx and the node's life.
+// WaitFor waits until everything up to an index is applied here, or ctx or the node's life ends.
 func (n *Node) WaitFor(ctx context.Context, index uint64) error {
 	return n.machine.waitFor(ctx, n.life, index)
 }
 
-// Append has Raft append an encoded command here, and returns its index when it is applied. An
+// Append has Raft append an encoded command here, and returns its index once it is applied. An
 // error means that the outcome is not known.
 func (n *Node) Append(ctx context.Context, data []byte) (index uint64, err error) {
 	return Ask(ctx, n, func(r *Raft) (uint64, error) {
@@ -188,7 +189,7 @@ func (n *Node) Append(ctx context.Context, data []byte) (index uint64, err error
 	})
 }
 
-// Leads says whether Raft leads here, as far as it knows.
+// Leads says whether this node's Raft leads, as far as it knows.
 func (n *Node) Leads() bool {
 	r, err := n.Enter()
 	if err != nil {
@@ -198,7 +199,7 @@ func (n *Node) Leads() bool {
 	return r.State() == raft.Leader
 }
 
-// Leader is the node that leads, as far as this node knows; "" for none.
+// Leader returns the node that leads, as far as this node knows; "" for none.
 func (n *Node) Leader() string {
 	r, err := n.Enter()
 	if err != nil {
@@ -209,16 +210,16 @@ func (n *Node) Leader() string {
 	return string(leader)
 }
 
-// LeaderChanges tells whether this node leads, whenever that changes, the newest change alone: a
-// second true in a row is another leadership.
+// LeaderChanges reports whether this node leads, whenever that changes. It keeps only the newest
+// change, so a second true in a row is another leadership.
 func (n *Node) LeaderChanges() <-chan bool { return n.raft.LeaderCh() }
 
-// Term is Raft's, as this node knows it.
+// Term returns Raft's term, as this node knows it.
 func (n *Node) Term(ctx context.Context) (uint64, error) {
 	return Ask(ctx, n, func(r *Raft) (uint64, error) { return r.CurrentTerm(), nil })
 }
 
-// Servers are those of Raft, as this node knows them, and the index of the entry that says so.
+// Servers returns Raft's servers, as this node knows them, and the index of their configuration.
 func (n *Node) Servers(ctx context.Context) (servers []raft.Server, index uint64, err error) {
 	future, err := Ask(ctx, n, func(r *Raft) (raft.ConfigurationFuture, error) {
 		future := r.GetConfiguration()
@@ -230,7 +231,7 @@ func (n *Node) Servers(ctx context.Context) (servers []raft.Server, index uint64
 	return future.Configuration().Servers, future.Index(), nil
 }
 
-// Suffrages are what the nodes are in Raft, as this node sees it.
+// Suffrages returns the nodes' parts in Raft, as this node sees them.
 func (n *Node) Suffrages(ctx context.Context) (map[string]client.Suffrage, error) {
 	return Ask(ctx, n, func(r *Raft) (map[string]client.Suffrage, error) {
 		future := r.GetConfiguration()
@@ -253,7 +254,7 @@ func (n *Node) Suffrages(ctx context.Context) (map[string]client.Suffrage, error
 	})
 }
 
-// Address is where other nodes reach this one, from Start on; "" when it is alone.
+// Address returns where other nodes reach this one, from Start on; "" when it is alone.
 func (n *Node) Address() string {
 	if n.raft.Port == nil {
 		return ""
@@ -261,10 +262,10 @@ func (n *Node) Address() string {
 	return n.raft.Port.Address()
 }
 
-// Presence is what this node knows of a node's life.
+// Presence returns what this node knows of a node's life.
 func (n *Node) Presence(name string) client.NodeState { return n.presence(name) }
 
-// onlyThis is what a node knows of the others' life when no members tell it: nothing.
+// onlyThis is the presence function without gossip: only this node is known to be alive.
 func onlyThis(name string) func(string) client.NodeState {
 	return func(node string) client.NodeState {
 		if node == name {
@@ -274,7 +275,7 @@ func onlyThis(name string) func(string) client.NodeState {
 	}
 }
 
-// Refused counts the connections and the calls of other nodes that were refused.
+// Refused counts the refused connections and calls of other nodes.
 func (n *Node) Refused() (connections, calls uint64) {
 	r, err := n.Enter()
 	if err != nil {
@@ -287,7 +288,7 @@ func (n *Node) Refused() (connections, calls uint64) {
 	return r.Port.Refused()
 }
 
-// measure declares what is read when somebody asks.
+// measure declares the figures that are read on request.
 func (n *Node) measure(to *telemetry.Metrics) {
 	n.measureRaft(to)
 	n.measureRefusals(to)

@@ -20,36 +20,34 @@ import (
 )
 
 const (
-	// Times of a node that votes alone: it has nobody to wait for, so it begins at once. Raft wakes
-	// up once per lease.
+	// Timeouts of a node that votes alone: it waits for nobody, so it begins at once. Raft wakes up
+	// once per lease.
 	aloneHeartbeat = 150 * time.Millisecond
 	aloneLease     = 150 * time.Millisecond
 
-	// Times between nodes on one network. A leader that dies is missed after one to two heartbeat
-	// times. An election that nobody wins is repeated after as long, unless the configuration says
-	// longer or lost elections have (elections.go).
+	// Timeouts between nodes on one network. A dead leader is noticed after one to two heartbeat
+	// times. An election without a winner is repeated after as long, unless the configuration or
+	// lost elections (elections.go) ask for longer.
 	heartbeatTime = 500 * time.Millisecond
 	leaseTime     = 400 * time.Millisecond
-	// commitTime is how soon other nodes hear what is committed when nothing follows it. Whoever
-	// writes at another node than the leader waits for it, and so does whoever reads there what was
-	// just written.
+	// commitTime is how soon other nodes learn what is committed when no entry follows it. A write
+	// through a follower waits for it, and so does a read there of what was just written.
 	commitTime = 10 * time.Millisecond
-	// streamPatience bounds an exchange of Raft's. A snapshot has as long for each 256 KiB.
+	// streamPatience bounds one Raft exchange. A snapshot gets as long for each 256 KiB.
 	streamPatience = 3 * time.Second
 	streamsKept    = 4
 	appendMost     = 32 // entries, of at most maxCommandBytes
-	// appendsUnderWay is 1, which is no pipeline: Raft's can lock up when a follower refuses an
-	// append. The leader then sends that follower heartbeats and no entries any more, and cannot be
-	// shut down.
+	// appendsUnderWay is 1, which disables pipelining. Raft's pipeline can lock up when a follower
+	// refuses an append. The leader then sends that follower only heartbeats, and cannot shut down.
 	appendsUnderWay = 1
 
-	lockPatience  = 3 * time.Second // for the process before to let go of the directory
+	lockPatience  = 3 * time.Second // for the previous process to release the directory
 	keepSnapshots = 2
 
 	raftFolder = "raft" // within Config.Dir
 )
 
-// Raft is Raft as one start of a node runs it, with its files, its port and who else gossips.
+// Raft is one run of Raft on a node, with its files, its port and its gossip membership.
 type Raft struct {
 	*raft.Raft
 	logs      *store
@@ -58,15 +56,16 @@ type Raft struct {
 	Port      *port.Port             // nil: the node is alone
 	Members   *membership.Membership // nil: it does not gossip
 	belongs   belonging
-	known     bool // there was a log before this start
-	// open: what others ask in Raft's name is answered. A node that had a vote and lost its
-	// directory has forgotten what it voted, and cannot know that it had a vote. So one without a
+	known     bool // a log existed before this start
+	// open says whether requests of other servers are answered. A node that lost its directory has
+	// forgotten any vote it cast. So a node without a log answers nothing until the leader knows
+	// that it has no vote.
 	// log hears nothing until the leader knows that it has none.
 	open atomic.Bool
 }
 
-// openRaft starts Raft over the files in dir. One process at a time can have them open, and they
-// are for ever those of the node that used them first.
+// openRaft starts Raft over the files in dir. Only one process at a time can open them, and they
+// belong for ever to the node that used them first.
 func openRaft(config Config, machine *machine, at *port.Port) (*Raft, error) {
 	dir := filepath.Join(config.Dir, raftFolder)
 	if err := os.MkdirAll(dir, 0o700); err != nil {
@@ -87,7 +86,7 @@ func openRaft(config Config, machine *machine, at *port.Port) (*Raft, error) {
 	if err := ownDirectory(dir, config.Name, config.Cluster.name()); err != nil {
 		return nil, errors.Join(err, r.close())
 	}
-	// each step of each snapshot is news to it
+	// the snapshot store logs each step as info
 	snapshots, err := r.look(dir, raftLogger(config.Logger, slog.LevelDebug))
 	if err != nil {
 		return nil, errors.Join(err, r.close())
@@ -110,7 +109,7 @@ func openRaft(config Config, machine *machine, at *port.Port) (*Raft, error) {
 				Logger: logger})
 	case config.Transport != nil:
 		r.transport = config.Transport
-	default: // it speaks with nobody; its address is its name
+	default: // it talks to nobody; its address is its name
 		_, r.transport = raft.NewInmemTransport(raft.ServerAddress(config.Name))
 	}
 	if err := r.start(config, settings, machine, snapshots); err != nil {
@@ -119,7 +118,7 @@ func openRaft(config Config, machine *machine, at *port.Port) (*Raft, error) {
 	return r, nil
 }
 
-// single says that there is this node and never another one.
+// single says whether this node is alone for ever.
 func (c *Config) single() bool { return c.Cluster == nil && c.Transport == nil }
 
 func (c *Config) raftSettings(logger hclog.Logger) *raft.Config {
@@ -142,7 +141,7 @@ func (c *Config) raftSettings(logger hclog.Logger) *raft.Config {
 	return settings
 }
 
-// look opens the snapshots and finds out whether there is a log.
+// look opens the snapshots and finds out whether a log exists.
 func (r *Raft) look(dir string, logger hclog.Logger) (raft.SnapshotStore, error) {
 	files, err := raft.NewFileSnapshotStoreWithLogger(dir, keepSnapshots, logger)
 	if err != nil {
@@ -156,8 +155,8 @@ func (r *Raft) look(dir string, logger hclog.Logger) (raft.SnapshotStore, error)
 	return snapshots, nil
 }
 
-// start starts Raft. At its first start a node that is alone is the only voter. One that gossips
-// founds a cluster, or waits until the leader of one adds it (belong).
+// start starts Raft. On its first start, a node that is alone becomes the only voter. A node that
+// gossips founds a cluster, or waits until a leader adds it (Belong).
 func (r *Raft) start(config Config, settings *raft.Config, machine raft.FSM,
 	snapshots raft.SnapshotStore) (err error) {
 	if !r.known && !config.Cluster.Gossips() &&
@@ -199,8 +198,8 @@ func (r *Raft) Alone() bool {
 	return voters == 1
 }
 
-// HandOver gives leadership to another voter, if this node has it and there is one. When nobody
-// takes it an election will find somebody.
+// HandOver transfers leadership to another voter, if this node leads and there is one. If the
+// transfer fails, an election follows.
 func (r *Raft) HandOver() {
 	if r.State() == raft.Leader && !r.Alone() {
 		_ = r.LeadershipTransfer().Error()
@@ -210,11 +209,11 @@ func (r *Raft) HandOver() {
 // stop ends Raft, and closes its files and the port.
 func (r *Raft) stop() error {
 	ended := r.Shutdown()
-	hungUp := r.hangUp() // Raft would wait for answers of nodes that are gone
+	hungUp := r.hangUp() // Raft would wait for nodes that are gone
 	return errors.Join(ended.Error(), hungUp, r.close())
 }
 
-// hangUp ends all connections with other nodes.
+// hangUp closes all connections with other nodes.
 func (r *Raft) hangUp() error {
 	var err error
 	if streams, ok := r.transport.(interface{ CloseStreams() }); ok {
@@ -229,13 +228,13 @@ func (r *Raft) hangUp() error {
 	return err
 }
 
-// close closes what Raft worked on.
+// close closes the connections and files.
 func (r *Raft) close() error {
 	err := r.hangUp()
 	if r.Members != nil {
 		ctx, cancel := context.WithTimeout(context.Background(), goodbye)
 		defer cancel()
-		_ = r.Members.Leave(ctx) // if nobody hears it they find out
+		_ = r.Members.Leave(ctx) // if nobody hears it, they will notice
 		err = errors.Join(err, r.Members.Close())
 	}
 	return errors.Join(err, r.logs.Close())

@@ -11,7 +11,7 @@ import (
 // ErrLeaderless says that this node knows of no leader.
 var ErrLeaderless = errors.New("controlplane: this node knows of no leader")
 
-// leader is the time of one leader, as this node sees it.
+// leader is the time of one leader as this node sees it.
 type leader struct {
 	ctx context.Context
 	end context.CancelFunc
@@ -20,7 +20,7 @@ type leader struct {
 // LeaderContext ends when this node hears of another leader, or stops.
 func (n *Node) LeaderContext() context.Context { return n.leader.Load().ctx }
 
-// LeaderChanged ends the LeaderContext and begins another.
+// LeaderChanged ends the LeaderContext and begins a new one.
 func (n *Node) LeaderChanged() {
 	next := &leader{}
 	next.ctx, next.end = context.WithCancel(n.life)
@@ -29,9 +29,9 @@ func (n *Node) LeaderChanged() {
 	}
 }
 
-// WatchLeaders begins another LeaderContext whenever the leader changes, until ctx ends.
+// WatchLeaders calls LeaderChanged whenever the leader changes, until ctx ends.
 func (n *Node) WatchLeaders(ctx context.Context) {
-	changes := make(chan raft.Observation, 1) // what does not fit is seen with what is in it
+	changes := make(chan raft.Observation, 1) // one pending change stands for all
 	observer := raft.NewObserver(changes, false, func(o *raft.Observation) bool {
 		_, ok := o.Data.(raft.LeaderObservation)
 		return ok
@@ -48,9 +48,8 @@ func (n *Node) WatchLeaders(ctx context.Context) {
 	}
 }
 
-// CallLeader has the leader do something, when that is another node; raft.ErrNotLeader says that
-// this one may be the leader. The attempt ends when ctx does, with the patience, or when this node
-// hears of another leader.
+// CallLeader calls the leader on another node. It returns raft.ErrNotLeader if this node may be the
+// leader. The attempt ends with ctx, after patience, or when this node hears of another leader.
 func (n *Node) CallLeader(ctx context.Context, patience time.Duration, method string, request,
 	answer any) error {
 	led := n.LeaderContext()
@@ -64,7 +63,7 @@ func (n *Node) CallLeader(ctx context.Context, patience time.Duration, method st
 	case address == "":
 		return ErrLeaderless
 	case id == raft.ServerID(n.config.Name):
-		return raft.ErrNotLeader // it begins, or ends
+		return raft.ErrNotLeader // its leadership begins or ends
 	case r.Port == nil:
 		return ErrUnreachable
 	}

@@ -13,7 +13,7 @@ import (
 	"shoal.dev/shoal/pkg/work"
 )
 
-// countEvery is how often the records of the state are counted at most: it visits all of them.
+// countEvery is the least time between two counts of the state's records, which visit all of them.
 const countEvery = time.Minute
 
 // raftSample is Raft at one moment.
@@ -82,7 +82,7 @@ func (n *Node) measureRaft(to *telemetry.Metrics) {
 		Declare(to)
 }
 
-// measureRefusals shows what other processes asked of this node's port and did not get.
+// measureRefusals exports how many connections and calls this node's port refused.
 func (n *Node) measureRefusals(to *telemetry.Metrics) {
 	type refused struct{ connections, calls uint64 }
 	telemetry.NewSamples(func() (r refused, ok bool) {
@@ -98,7 +98,7 @@ func (n *Node) measureRefusals(to *telemetry.Metrics) {
 		Declare(to)
 }
 
-// objects remembers a count of the state's records.
+// objects caches a count of the state's records.
 type objects struct {
 	node *Node
 
@@ -116,7 +116,7 @@ func (o *objects) count() map[string]int {
 	return o.counts
 }
 
-// measureObjects shows how many records of what kind the state has.
+// measureObjects exports the number of records by kind.
 func (n *Node) measureObjects(to *telemetry.Metrics) {
 	objects := &objects{node: n}
 	telemetry.NewSamples(func() (map[string]int, bool) { return objects.count(), true }).
@@ -130,7 +130,7 @@ func (n *Node) measureObjects(to *telemetry.Metrics) {
 		Declare(to)
 }
 
-// measurePages shows the pages that were settled.
+// measurePages exports the pages settled.
 func (n *Node) measurePages(to *telemetry.Metrics) {
 	telemetry.NewSamples(func() (*metrics, bool) { return n.metrics, true }).
 		Counters("shoal_controlplane_settled_pages_total",
@@ -146,10 +146,10 @@ func (n *Node) measurePages(to *telemetry.Metrics) {
 // workSample is the background work of one kind.
 type workSample struct {
 	items  map[state.WorkState]int
-	oldest int64 // milliseconds for which the item that has stood still longest has done so
+	oldest int64 // longest time that an item has stood still, milliseconds
 }
 
-// sampleWork counts the background work that is open.
+// sampleWork counts the open background work.
 func (n *Node) sampleWork() (map[string]*workSample, bool) {
 	store := n.Store()
 	_, now := store.Progress()
@@ -161,7 +161,7 @@ func (n *Node) sampleWork() (map[string]*workSample, bool) {
 		return kinds[kind]
 	}
 	for _, kind := range work.Kinds() {
-		of(kind) // 0 is seen, too
+		of(kind) // show 0, too
 	}
 	view := store.View()
 	view.EachWork(func(w *state.Work) bool {
@@ -174,7 +174,7 @@ func (n *Node) sampleWork() (map[string]*workSample, bool) {
 	return kinds, true
 }
 
-// measureWork shows the background work that is open.
+// measureWork exports the open background work.
 func (n *Node) measureWork(to *telemetry.Metrics) {
 	telemetry.NewSamples(n.sampleWork).
 		Gauges("shoal_work_items", "Items of background work, by this node's copy of the state.",

@@ -13,17 +13,17 @@ import (
 	"shoal.dev/shoal/pkg/clock"
 )
 
-// syncedAtOnce is how many bytes of a snapshot wait for the disk at most. The log's disk is the
-// same: its next write waits until what is before it is there, and commands wait for that write.
+// syncedAtOnce is how many bytes of a snapshot are written between two syncs. The Raft log shares
+// the disk, and its next write waits for them, as do commands.
 const syncedAtOnce = 1 << 20
 
 const (
-	// longestRest is how long the writer of a snapshot rests between two pieces at most, so that a
-	// loaded machine writes it in time.
+	// longestRest is the longest rest between two pieces of a snapshot, so that a loaded machine
+	// still finishes it in time.
 	longestRest = 5 * time.Millisecond
 )
 
-// snapshots are Raft's in files of dir, which are synced while they are written.
+// snapshots are Raft's snapshot files in dir, which are synced while they are written.
 type snapshots struct {
 	raft.SnapshotStore
 	dir string
@@ -46,11 +46,11 @@ func (s *snapshots) Create(version raft.SnapshotVersion, index, term uint64,
 	return &syncedSink{SnapshotSink: sink, file: file}, nil
 }
 
-// syncedSink syncs what Raft's own sink has written, by a file of its own that is the same on disk.
+// syncedSink syncs what Raft's own sink has written, through a second handle of the same file.
 type syncedSink struct {
 	raft.SnapshotSink
 	file   *os.File
-	behind int // bytes since the last sync
+	behind int // bytes written since the last sync
 }
 
 // Write implements raft.SnapshotSink.
@@ -62,24 +62,24 @@ func (s *syncedSink) Write(data []byte) (int, error) {
 	return n, err
 }
 
-// Close implements raft.SnapshotSink. Raft closes a sink again that was closed.
+// Close implements raft.SnapshotSink. Raft may close a sink twice.
 func (s *syncedSink) Close() error {
-	_ = s.file.Close() // nothing was written by it
+	_ = s.file.Close() // nothing was written through it
 	return s.SnapshotSink.Close()
 }
 
 // Cancel implements raft.SnapshotSink.
 func (s *syncedSink) Cancel() error {
-	_ = s.file.Close() // nothing was written by it
+	_ = s.file.Close() // nothing was written through it
 	return s.SnapshotSink.Cancel()
 }
 
-// pacedWriter has whoever writes rest between two pieces, for as long as the piece took to make.
-// Commands have the processors of a small machine then.
+// pacedWriter rests after each piece for as long as the piece took to make. This leaves the
+// processors of a small machine to commands.
 type pacedWriter struct {
 	to     io.Writer
 	clock  clock.Clock
-	rested time.Time // when the piece was begun; zero: it is the first
+	rested time.Time // when the piece was begun; zero: it is the first piece
 }
 
 // Write implements io.Writer.

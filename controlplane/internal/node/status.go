@@ -17,41 +17,41 @@ import (
 	"shoal.dev/shoal/pkg/ids"
 )
 
-// What nodes say to each other of themselves and of Raft.
+// What nodes tell each other about themselves and about Raft.
 type (
-	// Nothing is asked, or answered.
+	// Nothing is an empty request or answer.
 	Nothing struct{}
 
-	// Admission tells one start of a node that it may take part in Raft.
+	// Admission lets one start of a node take part in Raft.
 	Admission struct {
 		Boot ids.ID `cbor:"1,keyasint"`
 	}
 
-	// Report is what a node says of itself.
+	// Report is a node's report on itself.
 	Report struct {
 		Status    client.Status `cbor:"1,keyasint"`
 		LastTerm  uint64        `cbor:"2,keyasint"` // of the newest entry in its log
 		LastIndex uint64        `cbor:"3,keyasint"`
-		// since it heard of the leader; 0 on the leader
+		// time since it heard from the leader; 0 on the leader
 		Silence time.Duration `cbor:"4,keyasint"`
-		Servers []string      `cbor:"5,keyasint,omitempty"` // of Raft, as it knows them
-		// its clock, Unix milliseconds; 0: a version that does not tell
+		Servers []string      `cbor:"5,keyasint,omitempty"` // Raft's, as the node knows them
+		// its clock, Unix milliseconds; 0: its version does not report it
 		Clock int64 `cbor:"6,keyasint,omitempty"`
-		// the cluster version up to which it can apply commands; 0: 1
+		// the newest cluster version whose commands it can apply; 0: 1
 		Applies uint32 `cbor:"7,keyasint,omitempty"`
-		// Gossips is what the node gossips; nil: it does not, or is of a version that does not
-		// tell.
+		// Gossips is what the node gossips; nil: it does not gossip, or its version does not report
+		// it.
 		Gossips *membership.Info `cbor:"8,keyasint,omitempty"`
-		// Digests are the newest of its copy of the state, at most 4; none: a version that does not
-		// tell.
+		// Digests are the newest digests of its copy of the state, at most 4; none: its version
+		// does not report them.
 		Digests []state.Digest `cbor:"9,keyasint,omitempty"`
-		// the cluster's version, as its copy of the state has it; 0: 1
+		// the cluster's version in its copy of the state; 0: 1
 		Active uint32 `cbor:"10,keyasint,omitempty"`
-		// Short: the node's disk has less than its floor.
+		// Short: the node's disk is below its floor.
 		Short bool `cbor:"11,keyasint,omitempty"`
 	}
 
-	// Answer is what a node says of itself, and who it is by its certificate.
+	// Answer is a node's report, with its identity from its certificate.
 	Answer struct {
 		Report
 		From identity.Peer
@@ -59,22 +59,21 @@ type (
 
 	// StatusQuestion asks a node for its status.
 	StatusQuestion struct {
-		// Stands is what the digest of the node's copy of the state should be at an index; nil:
-		// nobody says.
+		// Stands is the digest that most voters have at an index; nil: unknown.
 		Stands *state.Digest `cbor:"1,keyasint,omitempty"`
 	}
 )
 
-// What every node is asked.
+// The calls that every node answers.
 const (
 	methodAdmit  = "admit"
 	methodStatus = "status"
 )
 
-// ErrUnreachable says that this node can call no other one.
+// ErrUnreachable says that this node cannot call other nodes.
 var ErrUnreachable = fault.New(fault.Unavailable, "no leader can be reached from this node")
 
-// Methods are the calls that the node answers itself, with the roles that may make them.
+// Methods returns the calls that the node answers itself, with the roles that may make them.
 func (n *Node) Methods() map[string]port.Method {
 	return map[string]port.Method{
 		methodAdmit:  port.Handle(n.serveAdmit, identity.ControlPlane),
@@ -82,7 +81,7 @@ func (n *Node) Methods() map[string]port.Method {
 	}
 }
 
-// report is what this node says of itself.
+// report returns this node's report on itself.
 func (n *Node) report() (Report, error) {
 	status, err := n.Status()
 	if err != nil {
@@ -111,10 +110,10 @@ func (n *Node) report() (Report, error) {
 	return answer, err
 }
 
-// Short says whether this node's disk has less than its floor.
+// Short says whether this node's disk is below its floor.
 func (n *Node) Short() bool { return n.config.Disk.Short() }
 
-// statusOf is what the node at an address says of itself.
+// statusOf asks the node at an address for its report.
 func (n *Node) statusOf(ctx context.Context, address string) (answer Answer, err error) {
 	p, err := n.calling()
 	if err == nil {
@@ -128,8 +127,8 @@ const (
 	askPatience = time.Second // for a node's answer
 )
 
-// Statuses is what nodes, given by their names with their addresses, say of themselves. Those that
-// do not answer in time, or in whose place a node with another certificate does, are not in it.
+// Statuses asks nodes, given by name and address, for their reports. It leaves out nodes that do
+// not answer in time, and addresses where a node with another name answers.
 func (n *Node) Statuses(ctx context.Context, nodes map[string]string) map[string]Answer {
 	var (
 		work    sync.WaitGroup
@@ -170,21 +169,20 @@ func (n *Node) call(ctx context.Context, address, method string, request, answer
 	return p.Call(ctx, address, method, request, answer)
 }
 
-// calling is what this node calls others with.
+// calling returns the port by which this node calls others.
 func (n *Node) calling() (*port.Port, error) {
 	r, err := n.Enter()
 	if err != nil {
 		return nil, err
 	}
-	n.Leave() // a call is none of Raft's
+	n.Leave() // a call does not use Raft
 	if r.Port == nil {
 		return nil, ErrUnreachable
 	}
 	return r.Port, nil
 }
 
-// serveStatus answers what the node says of itself. The leader may say what its copy of the state
-// should be.
+// serveStatus answers with the node's report. The leader may tell it the digest that stands.
 func (n *Node) serveStatus(_ context.Context, from identity.Peer, question StatusQuestion) (Report,
 	error) {
 	if question.Stands != nil && from.Has(identity.ControlPlane) {
@@ -228,14 +226,14 @@ func (n *Node) serveAdmit(_ context.Context, _ identity.Peer, a Admission) (Noth
 	return Nothing{}, r.admit()
 }
 
-// AdmitAt tells the node at an address, at one start of it, that it may take part in Raft.
+// AdmitAt lets one start of the node at an address take part in Raft.
 func (n *Node) AdmitAt(ctx context.Context, address string, boot ids.ID) error {
 	ctx, cancel := context.WithTimeout(ctx, askPatience)
 	defer cancel()
 	return n.call(ctx, address, methodAdmit, Admission{Boot: boot}, &Nothing{})
 }
 
-// TellDiverged tells the node at an address what the digest of its copy of the state should be.
+// TellDiverged tells the node at an address which digest stands.
 func (n *Node) TellDiverged(ctx context.Context, address string, stands state.Digest) error {
 	ctx, cancel := context.WithTimeout(ctx, askPatience)
 	defer cancel()

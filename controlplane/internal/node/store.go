@@ -10,14 +10,14 @@ import (
 	"shoal.dev/shoal/pkg/clock"
 )
 
-// writesRemembered is how long a slow write to the store counts: that long, and at most twice as
-// long.
+// writesRemembered is how long a slow write to the store counts, at least; it counts at most twice
+// as long.
 const writesRemembered = time.Minute
 
-// deletedAtOnce is how many entries a write removes at most while the log goes on behind them.
+// deletedAtOnce is how many old entries one write removes at most.
 const deletedAtOnce = 128
 
-// store is Raft's log, term and vote on disk. Every write of it is synced before it returns, and
+// store is Raft's log, term and vote on disk. Every write is synced before it returns, and is
 // timed.
 type store struct {
 	*raftboltdb.BoltStore
@@ -26,7 +26,7 @@ type store struct {
 	took   func(seconds float64)
 
 	mu                sync.Mutex
-	current, previous time.Duration // the slowest write since began, and of the time before
+	current, previous time.Duration // the slowest write since began, and of the period before
 	began             time.Time
 }
 
@@ -38,9 +38,9 @@ func (s *store) StoreLogs(entries []*raft.Log) error {
 	return s.write(func() error { return s.BoltStore.StoreLogs(entries) })
 }
 
-// DeleteRange implements raft.LogStore. What is old goes in parts, and the entries of commands take
-// turns with them. The end of the log, which another leader's replaces, goes at once. Entries that
-// were left of it behind a gap would be taken for the newest.
+// DeleteRange implements raft.LogStore. Old entries go in parts, so that commands can write in
+// between. The end of the log, which another leader's replaces, goes at once. Remaining entries
+// behind a gap would be taken for the newest.
 func (s *store) DeleteRange(first, last uint64) error {
 	newest, err := s.LastIndex()
 	if err != nil {
@@ -81,7 +81,7 @@ func (s *store) write(do func() error) error {
 	return err
 }
 
-// turn forgets what is too old.
+// turn forgets the times of old writes.
 func (s *store) turn(now time.Time) {
 	switch age := now.Sub(s.began); {
 	case age >= 2*writesRemembered:
@@ -91,7 +91,7 @@ func (s *store) turn(now time.Time) {
 	}
 }
 
-// slowest is the time of the slowest write of the last one to two minutes.
+// slowest returns the time of the slowest write of the last one to two minutes.
 func (s *store) slowest() time.Duration {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -16,7 +16,7 @@ import (
 	"shoal.dev/shoal/pkg/clock"
 )
 
-// openLog makes a log with entries 1 to n, and says how often it was written from then on.
+// openLog makes a log with entries 1 to n, and counts the writes from then on.
 func openLog(t *testing.T, n uint64) (log *store, writes *int) {
 	t.Helper()
 	bolt, err := raftboltdb.NewBoltStore(filepath.Join(t.TempDir(), "log.db"))
@@ -142,7 +142,7 @@ func TestSnapshotsAreWrittenWholeAndSynced(t *testing.T) {
 	}
 }
 
-// restingClock lets each timer pass at once.
+// restingClock fires every timer at once.
 type restingClock struct {
 	*clock.Manual
 	rests []time.Duration

@@ -11,19 +11,19 @@ import (
 	"shoal.dev/shoal/controlplane/internal/port"
 )
 
-// named is Raft's transport between nodes. A node is dialled where it says that it is now, which
-// Raft's configuration learns from the leader alone. So voters that all came back with other
-// addresses find a leader. What anybody says of addresses is believed no further than that: the
-// certificate there has to name the node, and a voter's the role controlplane.
+// named is Raft's transport between nodes. It dials a node at the address that the node gossips.
+// Raft's configuration learns new addresses only from the leader, so voters that all moved could
+// not elect one. An address is not trusted: the certificate there must name the node, and a voter's
+// the role controlplane.
 type named struct {
 	Voting
-	where func(id string) (address string, there bool) // nil: where Raft's configuration has it
+	where func(id string) (address string, there bool) // nil: as in Raft's configuration
 	raft  atomic.Pointer[raft.Raft]                    // nil until it runs
 }
 
 var errNotBegun = errors.New("controlplane: raft has not begun")
 
-// target is where a node is dialled, and as whom.
+// target returns where to dial a node, and the name and role that it must have.
 func (t *named) target(id raft.ServerID, known raft.ServerAddress, role string) raft.ServerAddress {
 	at := string(known)
 	if t.where != nil {
@@ -34,8 +34,8 @@ func (t *named) target(id raft.ServerID, known raft.ServerAddress, role string) 
 	return port.Target(string(id), role, at)
 }
 
-// replica is the target of a node that entries are sent to: what it acknowledges counts if it
-// votes.
+// replica returns the target for entries sent to a node. A voter's acknowledgement counts, so it
+// must have the role.
 func (t *named) replica(id raft.ServerID, known raft.ServerAddress) (raft.ServerAddress, error) {
 	r := t.raft.Load()
 	if r == nil {

@@ -13,7 +13,7 @@ import (
 	"shoal.dev/shoal/pkg/ids"
 )
 
-// dialled notes the targets of what Raft sends.
+// dialled records the targets that Raft sends to.
 type dialled struct {
 	Voting
 	to []string
@@ -49,7 +49,7 @@ func (d *dialled) TimeoutNow(_ raft.ServerID, to raft.ServerAddress, _ *raft.Tim
 	return d.note(to)
 }
 
-// Raft means nodes by name wherever they are, and voters with their role.
+// Raft names its targets by node, wherever they are, and requires a role of voters.
 func TestRaftNamesWhomItDials(t *testing.T) {
 	t.Parallel()
 	n := New(Config{Dir: t.TempDir(), Name: "voter-0", Clock: clock.System{},

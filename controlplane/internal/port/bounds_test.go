@@ -42,7 +42,7 @@ func TestGarbageIsRefused(t *testing.T) {
 	}
 }
 
-// Connections that say nothing give way to one that does.
+// Silent connections give way to one that talks.
 func TestSilentConnectionsAreBounded(t *testing.T) {
 	c := newCluster(t, "prod")
 	server, client := c.port(t, "cp-1", identity.ControlPlane), c.port(t, "f-1", identity.Fetcher)
@@ -65,7 +65,7 @@ func TestSilentConnectionsAreBounded(t *testing.T) {
 	if under > maxHandshakes {
 		t.Fatalf("%d handshakes are under way, want at most %d", under, maxHandshakes)
 	}
-	// The first of them is long gone, and all of them are when their time is over.
+	// The first one was closed long ago, and all are closed after their time.
 	_ = silent[0].SetReadDeadline(time.Now().Add(20 * time.Second))
 	if _, err := silent[0].Read(make([]byte, 1)); err == nil ||
 		errors.Is(err, context.DeadlineExceeded) {
@@ -76,7 +76,7 @@ func TestSilentConnectionsAreBounded(t *testing.T) {
 	}
 }
 
-// rpc opens a connection on which calls are spoken, as a node of the cluster.
+// rpc opens a connection for calls, as a node of the cluster.
 func rpc(t *testing.T, p, to *Port) net.Conn {
 	t.Helper()
 	conn, err := p.dial(patient(t), to.Address(), callProtocol, "", "")
@@ -87,7 +87,7 @@ func rpc(t *testing.T, p, to *Port) net.Conn {
 	return conn
 }
 
-// A node of the cluster that misbehaves is refused too, and holds nothing up.
+// A misbehaving node of the cluster is refused, too, and holds nothing up.
 func TestMisbehavingCallersAreBounded(t *testing.T) {
 	c := newCluster(t, "prod")
 	server, client := c.port(t, "cp-1", identity.ControlPlane), c.port(t, "f-1", identity.Fetcher)

@@ -21,15 +21,15 @@ import (
 	"shoal.dev/shoal/pkg/fault"
 )
 
-// A call is an HTTP/1.1 exchange: POST /METHOD with a CBOR body. The answer is 200 and a CBOR body,
-// or 422 and a coded fault. Or it is 503 and the reason for which the call may be repeated, here or
-// elsewhere. The caller says how long it waits, in milliseconds: the two clocks need not agree. A
-// caller that hangs up ends the call.
+// A call is an HTTP/1.1 exchange: POST /METHOD with a CBOR body. The answer is 200 with a CBOR
+// body, or 422 with a coded fault. A 503 has the reason why the call may be repeated, here or
+// elsewhere. The caller sends its timeout in milliseconds, so the clocks need not agree. A caller
+// that hangs up ends the call.
 const (
 	timeoutHeader = "Shoal-Timeout-Millis"
 	pathPrefix    = "/"
 
-	maxCalls        = 512     // under way at a time
+	maxCalls        = 512     // concurrent
 	maxBody         = 1 << 20 // of requests and answers
 	maxHeader       = 4 << 10
 	headerPatience  = 5 * time.Second
@@ -41,12 +41,12 @@ const (
 	connectionsMost = 128
 )
 
-// Method answers calls under one name. Its error is a coded fault, which is final, or another one:
-// the call may be repeated.
+// Method answers calls under one name. A coded fault is final; after any other error the call may
+// be repeated.
 type Method func(ctx context.Context, from identity.Peer, body []byte) ([]byte, error)
 
-// Handle makes a method that decodes its request and encodes its answer, for callers that have one
-// of the roles; none named is all.
+// Handle makes a method that decodes its request and encodes its answer. Callers need one of the
+// roles; without roles all may call.
 func Handle[Q, A any](handle func(ctx context.Context, from identity.Peer, request Q) (A, error),
 	roles ...string) Method {
 	c := codec.New()
@@ -66,20 +66,20 @@ func Handle[Q, A any](handle func(ctx context.Context, from identity.Peer, reque
 	}
 }
 
-// NotAllowed refuses a call for what its caller's certificate says.
+// NotAllowed refuses a call because of its caller's certificate.
 func NotAllowed(from identity.Peer, why string) error {
 	return fault.New(fault.ScopeRejected, "node %q (%s): the call %s", from.Node,
 		strings.Join(from.Roles, ", "), why)
 }
 
-// coded is a fault on its way.
+// coded is a fault in transit.
 type coded struct {
 	Code   fault.Code `cbor:"1,keyasint"`
 	Detail string     `cbor:"2,keyasint,omitempty"`
 	Field  string     `cbor:"3,keyasint,omitempty"`
 }
 
-// Serve answers calls from now on, until the port is closed.
+// Serve answers calls until the port is closed.
 func (p *Port) Serve(methods map[string]Method) {
 	server := &http.Server{
 		Handler:           p.handler(methods),
@@ -106,7 +106,7 @@ func (p *Port) Serve(methods map[string]Method) {
 
 type peerKey struct{}
 
-// lines passes on what net/http has to say.
+// lines passes net/http's log on.
 type lines struct{ to *slog.Logger }
 
 func (l lines) Write(line []byte) (int, error) {
@@ -143,8 +143,8 @@ func (p *Port) handler(methods map[string]Method) http.Handler {
 	})
 }
 
-// answer reads a request, once there is room for a call, and has its method answer it within the
-// caller's time.
+// answer waits for a free slot, reads the request, and has its method answer within the caller's
+// time.
 func (p *Port) answer(r *http.Request, c *http.ResponseController, from identity.Peer,
 	methods map[string]Method) ([]byte, error) {
 	method, known := methods[strings.TrimPrefix(r.URL.Path, pathPrefix)]
@@ -173,17 +173,17 @@ func (p *Port) answer(r *http.Request, c *http.ResponseController, from identity
 	if err != nil {
 		return nil, fault.Wrap(fault.InvalidBody, err, "the request cannot be read")
 	}
-	if err := c.SetReadDeadline(time.Time{}); err != nil { // it would end the call, too
+	if err := c.SetReadDeadline(time.Time{}); err != nil { // it would also end the call
 		return nil, err
 	}
 	return method(ctx, from, body)
 }
 
-// newClient calls nodes that have a role; "" is any.
+// newClient makes a client for nodes with a role; "" accepts any.
 func (p *Port) newClient(role string) *http.Client {
 	return &http.Client{
 		Transport: &http.Transport{
-			// The connection is mutual TLS already when net/http sees it.
+			// net/http sees a connection that is mutual TLS already.
 			DialContext: func(ctx context.Context, _, to string) (net.Conn, error) {
 				return p.dial(ctx, to, callProtocol, "", role)
 			},
@@ -200,14 +200,14 @@ func (p *Port) newClient(role string) *http.Client {
 	}
 }
 
-// Call asks the node at an address and decodes its answer into answer. Faults are *fault.Error; any
-// other error says that the outcome is not known. ctx ends the call on both sides. A call ends
-// after a minute in any case.
+// Call calls the node at an address and decodes its answer into answer. Faults are *fault.Error.
+// After any other error the outcome is not known. ctx ends the call on both sides; a minute ends it
+// in any case.
 func (p *Port) Call(ctx context.Context, to, method string, request, answer any) error {
 	return p.exchange(ctx, p.nodes, to, method, request, answer)
 }
 
-// Ask is Call, and says by its certificate which node answered.
+// Ask is Call, and also returns which node answered, by its certificate.
 func (p *Port) Ask(ctx context.Context, to, method string, request, answer any) (from identity.Peer,
 	err error) {
 	ctx = httptrace.WithClientTrace(ctx,
@@ -222,8 +222,8 @@ func (p *Port) Ask(ctx context.Context, to, method string, request, answer any) 
 	return from, nil
 }
 
-// CallVoter is Call of a node that must have the role controlplane: one that may be believed what
-// only the leader knows.
+// CallVoter is Call to a node that must have the role controlplane, and so may be trusted with the
+// leader's answers.
 func (p *Port) CallVoter(ctx context.Context, to, method string, request, answer any) error {
 	return p.exchange(ctx, p.voters, to, method, request, answer)
 }
@@ -252,7 +252,7 @@ func (p *Port) exchange(ctx context.Context, by *http.Client, to, method string,
 			return &fault.Error{Code: f.Code, Detail: f.Detail, Field: f.Field}
 		}
 	default:
-		// A caller that has given up may still hear the answer that it did.
+		// A caller that gave up may still receive this answer, which its own timeout caused.
 		err = errors.Join(fmt.Errorf("%d: %.200q", status, data), ctx.Err())
 	}
 	if err != nil {

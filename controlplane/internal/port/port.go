@@ -1,8 +1,7 @@
-// Package port owns a node's one TCP port and the connections to other nodes' ports. On it are
-// mutual TLS by the cluster's identities, Raft's streams and calls between nodes, told apart by
-// ALPN. What is called, and what the answers mean, is the control plane's; who is a member is
-// decided elsewhere. Whatever arrives is bounded: handshakes under way, connections, calls, bytes
-// and times.
+// Package port owns a node's one TCP port and the connections to other nodes' ports. They use
+// mutual TLS with the cluster's identities. ALPN separates Raft's streams from calls between nodes.
+// The control plane defines the calls and their answers; who is a member is decided elsewhere.
+// Everything that arrives is bounded: handshakes, connections, calls, bytes and times.
 package port
 
 import (
@@ -24,7 +23,7 @@ import (
 	"shoal.dev/shoal/controlplane/internal/codec"
 )
 
-// What is spoken on a connection, by ALPN.
+// The protocols of a connection, by ALPN.
 const (
 	raftProtocol = "shoal-raft"
 	callProtocol = "shoal-rpc"
@@ -32,21 +31,21 @@ const (
 
 // Bounds of a port.
 const (
-	maxHandshakes     = 128 // under way; the oldest gives way
+	maxHandshakes     = 128 // concurrent; a new one ends the oldest
 	maxConnections    = 2048
 	handshakePatience = 5 * time.Second
-	dialPatience      = time.Second     // until the other machine answers at all
-	stopPatience      = 3 * time.Second // for calls to notice that they are over
+	dialPatience      = time.Second     // to connect to the other machine
+	stopPatience      = 3 * time.Second // for calls to notice the end
 )
 
-// Config makes a port.
+// Config configures a port.
 type Config struct {
 	Identity  *identity.Identity
 	Listen    string // HOST:PORT
-	Advertise string // HOST:PORT at which other nodes reach this one; "": where it listens
+	Advertise string // HOST:PORT at which other nodes reach this one; "": the listening address
 	Now       func() time.Time
 	Logger    *slog.Logger
-	// Dial opens a TCP connection; nil is the system's. Tests cut nodes off with it.
+	// Dial opens a TCP connection; nil: the system's dialer. Tests use it to partition nodes.
 	Dial func(ctx context.Context, address string) (net.Conn, error)
 }
 
@@ -61,7 +60,7 @@ type Port struct {
 	voters   *http.Client // calls nodes with the role controlplane
 	nodes    *http.Client // calls any node
 	codec    *codec.Codec
-	slots    chan struct{} // one for each call that may be under way
+	slots    chan struct{} // one for each concurrent call
 
 	ctx    context.Context // ends with the port
 	cancel context.CancelFunc
@@ -76,7 +75,7 @@ type Port struct {
 	refusedCalls       atomic.Uint64
 }
 
-// Open listens. Connections wait until Serve and Raft's transport take them.
+// Open starts to listen. Connections wait until Serve and Raft's transport take them.
 func Open(config Config) (*Port, error) {
 	listener, err := net.Listen("tcp", config.Listen)
 	if err != nil {
@@ -101,11 +100,10 @@ func Open(config Config) (*Port, error) {
 	return p, nil
 }
 
-// Address is where other nodes reach this one.
+// Address returns where other nodes reach this one.
 func (p *Port) Address() string { return p.config.Advertise }
 
-// Refused counts the connections that were not let in, and the calls that their caller's roles do
-// not allow.
+// Refused counts the refused connections, and the calls that their caller's roles do not allow.
 func (p *Port) Refused() (connections, calls uint64) {
 	return p.refusedConnections.Load(), p.refusedCalls.Load()
 }
@@ -124,7 +122,7 @@ func (p *Port) Close() error {
 	if server != nil {
 		patience, cancel := context.WithTimeout(context.Background(), stopPatience)
 		if server.Shutdown(patience) != nil {
-			_ = server.Close() // calls that do not end are cut off
+			_ = server.Close() // cuts off calls that do not end
 		}
 		cancel()
 	}
@@ -149,7 +147,7 @@ func (p *Port) accept() {
 		switch {
 		case errors.Is(err, net.ErrClosed):
 			return
-		case err != nil: // too many open files, for one: what is open goes on
+		case err != nil: // too many open files, for example: open connections go on
 			p.config.Logger.Warn("port: accept", "error", err)
 			select {
 			case <-p.ctx.Done():
@@ -164,7 +162,7 @@ func (p *Port) accept() {
 	}
 }
 
-// noteHandshake notes a handshake. When too many are under way the oldest ends: one that is meant
+// noteHandshake records a handshake. If too many are under way it ends the oldest: a genuine one
 // takes milliseconds.
 func (p *Port) noteHandshake(raw net.Conn) bool {
 	p.mu.Lock()
@@ -194,7 +192,7 @@ func (p *Port) ended(raw net.Conn) {
 	}
 }
 
-// admit shakes hands and passes the connection on to what is spoken on it.
+// admit completes the handshake and passes the connection to the listener of its protocol.
 func (p *Port) admit(raw net.Conn) {
 	conn, protocol, err := p.shake(raw)
 	p.ended(raw)
@@ -239,7 +237,7 @@ func (p *Port) shake(raw net.Conn) (*connection, string, error) {
 	return conn, state.NegotiatedProtocol, err
 }
 
-// dial connects to a node that has the given name and role; "" is any.
+// dial connects to a node that must have the given name and role; "" accepts any.
 func (p *Port) dial(ctx context.Context, address, protocol, node, role string) (net.Conn, error) {
 	raw, err := p.connect(ctx, address)
 	if err != nil {
@@ -271,12 +269,12 @@ func (p *Port) connect(ctx context.Context, address string) (net.Conn, error) {
 	return p.config.Dial(ctx, address)
 }
 
-// connection is one that ends with the port at the latest. It is no *tls.Conn to net/http, which
-// would want to decide itself what is spoken on it.
+// connection ends with the port at the latest. It hides the *tls.Conn from net/http, which would
+// otherwise choose the protocol itself.
 type connection struct {
 	net.Conn
 	port *Port
-	peer identity.Peer // at the other end, as its certificate says
+	peer identity.Peer // at the other end, by its certificate
 }
 
 func (p *Port) keep(conn net.Conn, peer identity.Peer) (*connection, error) {
@@ -298,12 +296,12 @@ func (c *connection) Close() error {
 	return c.Conn.Close()
 }
 
-// streams is a listener of the connections on which one protocol is spoken.
+// streams is a listener for the connections of one protocol.
 type streams struct {
 	port   *Port
 	queue  chan *connection
 	closed func()
-	done   chan struct{} // closed with it
+	done   chan struct{} // closed with the listener
 }
 
 var (
@@ -317,10 +315,10 @@ func newStreams(p *Port) *streams {
 	return s
 }
 
-// Raft is the layer on which Raft's transport works. Closing it leaves the port open.
+// Raft returns the layer for Raft's transport. Closing it leaves the port open.
 func (p *Port) Raft() raft.StreamLayer { return p.raft }
 
-// pass waits until somebody takes the connection.
+// pass waits until a reader accepts the connection.
 func (s *streams) pass(c *connection) error {
 	select {
 	case s.queue <- c:
@@ -343,30 +341,30 @@ func (s *streams) Accept() (net.Conn, error) {
 	return nil, net.ErrClosed
 }
 
-// Close implements net.Listener; the port is closed by its owner.
+// Close implements net.Listener. The port is closed by its owner.
 func (s *streams) Close() error {
 	s.closed()
 	return nil
 }
 
-// address is a node's, as Raft's configuration has it.
+// address is a node's address as in Raft's configuration.
 type address string
 
 func (address) Network() string  { return "tcp" }
 func (a address) String() string { return string(a) }
 
-// Addr implements net.Listener: where other nodes reach this one.
+// Addr implements net.Listener. It returns where other nodes reach this one.
 func (s *streams) Addr() net.Addr { return address(s.port.config.Advertise) }
 
-// Target is what Raft's layer dials: the node of a name at an address, HOST:PORT, that must have a
-// role; "" is any. Raft keeps connections by it, so one that was opened for less is not used for
-// more.
+// Target returns what Raft's layer dials: a named node at an address HOST:PORT that must have a
+// role; "" accepts any. Raft keys its connections by it, so a connection opened for a lesser role
+// is never used for a greater one.
 func Target(node, role, at string) raft.ServerAddress {
 	return raft.ServerAddress(role + "/" + node + "@" + at)
 }
 
-// Dial implements raft.StreamLayer. It takes Target's addresses alone: who answers has to be whom
-// Raft means.
+// Dial implements raft.StreamLayer. It accepts only addresses made by Target, because the answering
+// node must be the one that Raft means.
 func (s *streams) Dial(to raft.ServerAddress, patience time.Duration) (net.Conn, error) {
 	role, rest, _ := strings.Cut(string(to), "/")
 	node, at, named := strings.Cut(rest, "@")

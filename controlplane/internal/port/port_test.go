@@ -47,7 +47,7 @@ func (c cluster) port(t testing.TB, node string, roles ...string) *Port {
 	return c.portTelling(t, slog.DiscardHandler, node, roles...)
 }
 
-// portTelling is a port with a log.
+// portTelling opens a port with a log.
 func (c cluster) portTelling(t testing.TB, log slog.Handler, node string, roles ...string) *Port {
 	t.Helper()
 	p, err := Open(Config{Identity: c.issue(t, node, roles...), Listen: "127.0.0.1:0",
@@ -87,7 +87,7 @@ type greeting struct {
 	Text string `cbor:"1,keyasint"`
 }
 
-// methods of the tests. What blocks tells begun, and sends on the error with which it was ended.
+// methods are the tests' methods. The blocking one signals begun, and sends its error to ended.
 func methods(begun chan<- struct{}, ended chan<- error) map[string]Method {
 	return map[string]Method{
 		"echo": Handle(func(_ context.Context, from identity.Peer, g greeting) (greeting, error) {
@@ -259,8 +259,8 @@ func TestRaftIsSpokenByVotersAlone(t *testing.T) {
 	if _, err := io.ReadFull(in, heard); err != nil || string(heard) != "vote" {
 		t.Fatalf("%q, %v", heard, err)
 	}
-	// A fetcher's own handshake goes through before the voter has seen its certificate: what it
-	// sends is never read.
+	// A fetcher's own handshake succeeds before the voter has checked its certificate, but nothing
+	// that it sends is read.
 	before, _ := voter.Refused()
 	if conn, err := fetcher.raft.Dial(Target("cp-1", "", voter.Address()),
 		time.Second); err == nil {
@@ -276,8 +276,7 @@ func TestRaftIsSpokenByVotersAlone(t *testing.T) {
 	<-taken
 }
 
-// Whoever answers at an address has to be the node that Raft means, with the role that it needs
-// there.
+// The node that answers at an address must be the one that Raft means, with the required role.
 func TestRaftDialsNodesByName(t *testing.T) {
 	c := newCluster(t, "prod")
 	voter := c.port(t, "cp-1", identity.ControlPlane)
@@ -303,7 +302,7 @@ func TestRaftDialsNodesByName(t *testing.T) {
 	}
 }
 
-// Who answered is what its certificate says, on new connections and on those that were kept.
+// Ask names the node by its certificate, on new and on reused connections.
 func TestAskNamesWhoAnswered(t *testing.T) {
 	c := newCluster(t, "prod")
 	server, client := c.port(t, "cp-1", identity.ControlPlane, identity.Billing),
@@ -322,7 +321,7 @@ func TestAskNamesWhoAnswered(t *testing.T) {
 	}
 }
 
-// hostile connects to a port as somebody who may not.
+// hostile connects to a port as somebody who is not allowed to.
 func hostile(t *testing.T, to string, config *tls.Config, protocol string) error {
 	t.Helper()
 	raw, err := net.Dial("tcp", to)
@@ -349,7 +348,7 @@ func TestStrangersAreRefused(t *testing.T) {
 	server.Serve(methods(nil, nil))
 	trusting := func(i *identity.Identity) *tls.Config {
 		config := i.TLSClient(time.Now, "", "")
-		config.VerifyConnection = nil // it does not mind whom it speaks to
+		config.VerifyConnection = nil // it accepts any peer
 		return config
 	}
 	anonymous := trusting(c.issue(t, "f-1", identity.Fetcher))

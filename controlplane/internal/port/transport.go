@@ -12,19 +12,19 @@ import (
 	"github.com/hashicorp/raft"
 )
 
-// Transport is Raft's transport over a port. A node speaks Raft in its own name alone, the one in
-// its certificate: a request in another's never reaches Raft. It is counted and told as a refused
-// call, and its connection ends.
+// Transport is Raft's transport over a port. A node may speak Raft only in its own name, the one in
+// its certificate. A request in another name never reaches Raft: it is logged and counted as a
+// refused call, and its connection ends.
 //
-// Raft's own transport reads requests without saying by which connection they came. So each
-// connection that another node opened has one to itself.
+// Raft's own transport does not say which connection a request came by. So each inbound connection
+// gets a transport of its own.
 type Transport struct {
-	*raft.NetworkTransport // asks other nodes, and accepts nothing
+	*raft.NetworkTransport // calls other nodes; accepts nothing
 
 	port     *Port
 	config   raft.NetworkTransportConfig
 	requests chan raft.RPC
-	// heartbeat takes heartbeats past the queue of requests; nil until Raft says how.
+	// heartbeat handles heartbeats without the request queue; nil until Raft sets it.
 	heartbeat atomic.Pointer[func(raft.RPC)]
 
 	ctx    context.Context // ends with the transport
@@ -32,8 +32,8 @@ type Transport struct {
 	work   sync.WaitGroup
 }
 
-// NewTransport speaks by a layer over this port's Raft; the stream of config is not used. Close
-// ends it and leaves the port open.
+// NewTransport makes a transport that dials through a layer over this port's Raft. It ignores
+// config.Stream. Close ends it and leaves the port open.
 func (p *Port) NewTransport(layer raft.StreamLayer, config raft.NetworkTransportConfig) *Transport {
 	t := &Transport{port: p, config: config, requests: make(chan raft.RPC)}
 	t.ctx, t.cancel = context.WithCancel(p.ctx)
@@ -49,7 +49,7 @@ func (t *Transport) Consumer() <-chan raft.RPC { return t.requests }
 // SetHeartbeatHandler implements raft.Transport.
 func (t *Transport) SetHeartbeatHandler(handle func(raft.RPC)) { t.heartbeat.Store(&handle) }
 
-// Close implements raft.WithClose. What Raft was asked is not answered any more.
+// Close implements raft.WithClose. Pending requests get no answer.
 func (t *Transport) Close() error {
 	err := t.NetworkTransport.Close()
 	t.cancel()
@@ -75,7 +75,7 @@ func (t *Transport) accept(layer raft.StreamLayer) {
 	}
 }
 
-// serve passes on what comes by a connection until it, or the transport, ends.
+// serve passes on the requests of a connection until it or the transport ends.
 func (t *Transport) serve(from *connection) {
 	layer := newAccepted(from)
 	config := t.config
@@ -85,7 +85,7 @@ func (t *Transport) serve(from *connection) {
 	inbound.SetHeartbeatHandler(func(rpc raft.RPC) {
 		switch handle := t.heartbeat.Load(); {
 		case !t.isOwn(from, rpc):
-			_ = layer.conn.Close() // which ends serve
+			_ = layer.conn.Close() // this ends serve
 		case handle != nil:
 			(*handle)(rpc)
 		default:
@@ -106,7 +106,7 @@ func (t *Transport) serve(from *connection) {
 	}
 }
 
-// pass gives Raft a request, and says whether it took it.
+// pass hands a request to Raft, and says whether Raft took it.
 func (t *Transport) pass(rpc raft.RPC, layer *accepted) bool {
 	select {
 	case t.requests <- rpc:
@@ -117,8 +117,8 @@ func (t *Transport) pass(rpc raft.RPC, layer *accepted) bool {
 	return false
 }
 
-// isOwn says whether a node speaks in its own name. One that does not is told of and counted. It
-// gets no answer: it would keep the connection for its next request, and the connection ends here.
+// isOwn says whether a node speaks in its own name. A violation is logged and counted. It gets no
+// answer, which would keep the connection for the next request: the connection ends.
 func (t *Transport) isOwn(from *connection, rpc raft.RPC) bool {
 	name := ""
 	if said, ok := rpc.Command.(raft.WithRPCHeader); ok {
@@ -140,13 +140,13 @@ type dialing struct {
 	ctx context.Context // ends with the transport
 }
 
-// Accept implements net.Listener: connections are accepted elsewhere.
+// Accept implements net.Listener. Connections are accepted elsewhere.
 func (d *dialing) Accept() (net.Conn, error) {
 	<-d.ctx.Done()
 	return nil, net.ErrClosed
 }
 
-// accepted is a layer of one connection that was accepted.
+// accepted is a layer with one accepted connection.
 type accepted struct {
 	conn   *watched
 	once   chan net.Conn
@@ -154,7 +154,7 @@ type accepted struct {
 	close  func()
 }
 
-// watched is a connection that says when it was closed.
+// watched is a connection that reports its end.
 type watched struct {
 	net.Conn
 	ended chan struct{}
@@ -186,7 +186,7 @@ func (a *accepted) Accept() (net.Conn, error) {
 	}
 }
 
-// Close implements net.Listener; the connection has an owner.
+// Close implements net.Listener. It leaves the connection to its owner.
 func (a *accepted) Close() error {
 	a.close()
 	return nil

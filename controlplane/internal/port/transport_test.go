@@ -15,7 +15,7 @@ import (
 	"shoal.dev/shoal/controlplane/identity"
 )
 
-// transport is one over a port, whose consumer answers what reaches it.
+// transport makes a transport over a port; its consumer answers every request.
 func transport(t *testing.T, p *Port) (*Transport, <-chan any) {
 	t.Helper()
 	reached := make(chan any, 1)
@@ -61,7 +61,7 @@ func transport(t *testing.T, p *Port) (*Transport, <-chan any) {
 	return tr, reached
 }
 
-// told counts what a log has of requests in another's name.
+// told counts log lines about requests in another node's name.
 type told struct {
 	slog.Handler
 	refusals atomic.Uint64
@@ -76,7 +76,7 @@ func (h *told) Handle(_ context.Context, r slog.Record) error {
 	return nil
 }
 
-// A node with the role controlplane speaks Raft in its own name, and in no other's.
+// A node with the role controlplane speaks Raft only in its own name.
 func TestRaftIsSpokenInOnesOwnName(t *testing.T) {
 	c := newCluster(t, "prod")
 	log := &told{Handler: slog.DiscardHandler}
@@ -151,7 +151,7 @@ func TestRaftIsSpokenInOnesOwnName(t *testing.T) {
 			t.Errorf("%s: Raft heard %T in another's name", name, request)
 		default:
 		}
-		if err := ask(header("cp-2")); err != nil { // by another connection
+		if err := ask(header("cp-2")); err != nil { // over another connection
 			t.Errorf("%s in one's own name, later: %v", name, err)
 		} else {
 			<-reached

@@ -1,19 +1,19 @@
-// Package quorum owns which nodes Raft counts: who is added, becomes a voter, is given another
-// address, is taken out. It is the leader's volatile memory and pure logic, asked again and again
-// for the one next change. It speaks to nobody and keeps no clock of its own.
+// Package quorum owns who is a server of Raft: who is added, becomes a voter, changes its address,
+// is removed. It is the leader's volatile memory and pure logic, asked repeatedly for the next
+// change. It makes no calls and has no clock of its own.
 //
-// What holds whatever it is told:
-//   - a change touches one server, and no change is made to the leader but of its address;
-//   - a voter is taken out, or loses its vote, only when those left that answer are a majority of
-//     those left;
-//   - unless an operator or the node itself asked for it, never below Config.MinVoters voters;
-//   - a node without a log is let in only while it has no vote: one that had a vote has forgotten
-//     what it voted;
-//   - a server is gone only when it neither gossips nor answers the leader, for the whole of its
-//     grace.
+// Whatever it is told:
+//   - a change touches one server; the leader itself only ever changes its address;
+//   - a voter is removed, or loses its vote, only when the remaining voters that answer are a
+//     majority of the remaining voters;
+//   - unless an operator or the node itself asked for it, there are never fewer than
+//     Config.MinVoters voters;
+//   - a node without a log is admitted only while it has no vote: a former voter has forgotten
+//     its votes;
+//   - a server is gone only when it neither gossips nor answers for its whole grace.
 //
-// The number of voters is odd wherever the nodes allow it. An even number bears no more failures
-// than the odd one below it and needs one answer more.
+// The number of voters is odd wherever possible. An even number tolerates no more failures than the
+// odd number below it, and needs one more answer.
 package quorum
 
 import (
@@ -24,20 +24,20 @@ import (
 	"shoal.dev/shoal/pkg/ids"
 )
 
-// Config sets the measures. Zero values are replaced by those of defaults.
+// Config holds the settings. Zero values are replaced by those of defaults.
 type Config struct {
 	MaxVoters int // the most voters, odd
-	// MinVoters is below which dead voters are kept until others have taken their place.
+	// MinVoters: with no more voters than this, dead ones are kept until others have replaced them.
 	MinVoters     int
-	Settle        time.Duration // how long a node must have kept up before it may vote
+	Settle        time.Duration // how long a node must have kept up before it becomes a voter
 	NonvoterGrace time.Duration // how long a non-voter may be gone before it is removed
-	VoterGrace    time.Duration // how long a voter may be gone before it is
-	Contact       time.Duration // a node that heard its leader longer ago has not kept up
-	MaxLag        uint64        // neither has one that lacks more entries
+	VoterGrace    time.Duration // how long a voter may be gone before it is removed
+	Contact       time.Duration // a node that last heard its leader longer ago has not kept up
+	MaxLag        uint64        // nor has a node that lacks more entries
 }
 
-// defaults bear two dead voters of five, and leave a restart of some minutes alone. A cluster that
-// had MaxVoters voters keeps a majority of them, and three in any case.
+// defaults tolerates two dead voters of five, and restarts of some minutes. withDefaults raises
+// MinVoters to a majority of MaxVoters.
 func defaults() Config {
 	return Config{MaxVoters: 5, MinVoters: 3, Settle: 5 * time.Second, NonvoterGrace: time.Minute,
 		VoterGrace: 10 * time.Minute, Contact: 2 * time.Second, MaxLag: 512}
@@ -62,22 +62,22 @@ type Server struct {
 	Voter   bool
 }
 
-// Member is a node that gossips, and belongs or wants to belong to this cluster.
+// Member is a node that gossips and belongs to this cluster or wants to.
 type Member struct {
 	Name         string
 	Address      string // of Raft
 	ControlPlane bool
 	Leaving      bool // it asks to be removed
 	// Empty: it has no log, and neither votes nor takes entries until it is admitted. It asks for
-	// that, and for the end of the vote that a node of its name may have had.
+	// admission, and for the removal of a voter of its name.
 	Empty bool
-	Boot  ids.ID // this start of it
+	Boot  ids.ID // this start of the node
 }
 
-// Progress is what a server answered the leader.
+// Progress is a server's answer to the leader.
 type Progress struct {
-	Contact time.Duration // since it heard its leader
-	Index   uint64        // of the newest entry it has
+	Contact time.Duration // time since it heard its leader
+	Index   uint64        // of its newest entry
 }
 
 // Situation is what the leader sees.
@@ -87,55 +87,55 @@ type Situation struct {
 	Index   uint64 // of the leader's newest entry
 	Servers []Server
 	Members []Member
-	// servers that answered just now; the leader need not be among them
+	// servers that answered just now; may lack the leader
 	Progress   map[string]Progress
 	Registered []string // nodes that have a record in the state
 }
 
-// Kind is a kind of change.
+// Kind is the kind of a change.
 type Kind string
 
-// The kinds.
+// The kinds of changes.
 const (
-	Admit   Kind = "admit"   // a node without a log may take part in Raft; no server is changed
+	Admit   Kind = "admit"   // let a node without a log take part in Raft; no server is changed
 	Add     Kind = "add"     // as a non-voter, or another address of a non-voter
-	Readdr  Kind = "readdr"  // another address of a voter
+	Readdr  Kind = "readdr"  // change a voter's address
 	Promote Kind = "promote" // a non-voter becomes a voter
 	Demote  Kind = "demote"  // a voter becomes a non-voter
 	Remove  Kind = "remove"  // from Raft
-	Retire  Kind = "retire"  // its record from the state; Raft does not have it
+	Retire  Kind = "retire"  // remove its record from the state; it is not a server of Raft
 )
 
-// Change is one change. Its zero value is none.
+// Change is one change. The zero value means no change.
 type Change struct {
 	Kind    Kind
 	Name    string
 	Address string
-	Boot    ids.ID // Admit: of the start that is meant
+	Boot    ids.ID // Admit: the start of the node that is admitted
 	Why     string
 }
 
-// Planner remembers since when nodes have kept up or been gone. It is for one goroutine and one
+// Planner remembers since when nodes have kept up or been gone. It serves one goroutine and one
 // leadership.
 type Planner struct {
 	config Config
 	nodes  map[string]*memory
 }
 
-// memory is what is remembered of a node; a zero time is "not now".
+// memory is what is remembered of a node; a zero time means "not now".
 type memory struct {
-	settling time.Time // has kept up since
+	settling time.Time // since when it has kept up
 	gone     time.Time
-	admitted time.Time // when it was last told that it may take part
-	leaves   bool      // for good: the last that was heard of it
+	admitted time.Time // when it was last told of its admission
+	leaves   bool      // whether it was leaving when last heard
 }
 
-// New begins a leadership's memory.
+// New makes the planner of a leadership.
 func New(config Config) *Planner {
 	return &Planner{config: config.withDefaults(), nodes: map[string]*memory{}}
 }
 
-// Next is the next change to make, if any. After it is made, or has failed, Next is asked again.
+// Next returns the next change to make, if any. Call it again once that is made or has failed.
 func (p *Planner) Next(s Situation) (Change, bool) {
 	v := p.look(&s)
 	for _, rule := range []func(*view) Change{
@@ -149,17 +149,17 @@ func (p *Planner) Next(s Situation) (Change, bool) {
 	return Change{}, false
 }
 
-// view is a situation, sorted out.
+// view is an indexed situation.
 type view struct {
 	*Situation
 	servers    map[string]Server
 	members    map[string]Member
 	registered map[string]bool
-	voters     []string // by name
-	answering  int      // voters that answer, the leader among them
+	voters     []string // sorted by name
+	answering  int      // voters that answer, including the leader
 }
 
-// look sorts a situation out and brings the memory up to it.
+// look indexes a situation and updates the memory.
 func (p *Planner) look(s *Situation) *view {
 	v := &view{Situation: s, servers: map[string]Server{}, members: map[string]Member{},
 		registered: map[string]bool{}}
@@ -218,19 +218,19 @@ func (p *Planner) remember(v *view, name string) {
 		(gossips && p.answers(v, name) && progress.Index+p.config.MaxLag >= v.Index))
 }
 
-// answers says that a server hears this leader.
+// answers says whether a server hears this leader.
 func (p *Planner) answers(v *view, name string) bool {
 	progress, answered := v.Progress[name]
 	return name == v.Leader || (answered && progress.Contact <= p.config.Contact)
 }
 
-// gone says that a node has been gone for so long.
+// gone says whether a node has been gone for at least grace.
 func (p *Planner) gone(v *view, name string, grace time.Duration) bool {
 	m := p.nodes[name]
 	return m != nil && !m.gone.IsZero() && v.Now.Sub(m.gone) >= grace
 }
 
-// Gone is since when nodes have been gone, as of the last look.
+// Gone returns since when nodes have been gone, as of the last look.
 func (p *Planner) Gone() map[string]time.Time {
 	gone := map[string]time.Time{}
 	for name, m := range p.nodes {
@@ -241,12 +241,12 @@ func (p *Planner) Gone() map[string]time.Time {
 	return gone
 }
 
-// dismissed says that a node is gone and an operator has taken its record away.
+// dismissed says whether a node is gone and an operator has removed its record.
 func (p *Planner) dismissed(v *view, name string) bool {
 	return !v.registered[name] && p.gone(v, name, 0)
 }
 
-// outlives says that those who answer are a majority of the voters without this one.
+// outlives says whether the answering voters without this one are a majority of the rest.
 func (p *Planner) outlives(v *view, name string) bool {
 	answering := v.answering
 	if p.answers(v, name) {
@@ -255,7 +255,7 @@ func (p *Planner) outlives(v *view, name string) bool {
 	return answering > (len(v.voters)-1)/2
 }
 
-// lost says that a voter has been gone for its whole grace.
+// lost says whether a voter has been gone for its whole grace, or is dismissed.
 func (p *Planner) lost(v *view, name string) bool {
 	return p.gone(v, name, p.config.VoterGrace) || p.dismissed(v, name)
 }

@@ -10,9 +10,9 @@ import (
 	"pgregory.net/rapid"
 )
 
-// cluster is a model of what the planner acts on. It has nodes that live, die, are cut off, move,
-// leave and come back, and the configuration that its changes made of Raft. A change takes effect
-// only when a majority of the voters that it leads to is alive and reached, as in Raft.
+// cluster models what the planner acts on: nodes that live, die, are cut off, move, leave and come
+// back, and Raft's configuration after the changes. As in Raft, a change takes effect only if a
+// majority of the new voters is alive and reachable.
 type cluster struct {
 	t       *rapid.T
 	now     time.Time
@@ -21,14 +21,14 @@ type cluster struct {
 	nodes   map[string]*node
 	servers map[string]Server
 	records map[string]bool
-	peak    int // most voters so far
+	peak    int // the most voters so far
 }
 
 type node struct {
 	Member
 	alive   bool
 	deaf    bool // its answers do not reach the leader
-	quiet   bool // its gossip does not
+	quiet   bool // its gossip does not arrive
 	lagging bool
 }
 
@@ -86,7 +86,7 @@ func (c *cluster) voters() (all, reached int) {
 	return all, reached
 }
 
-// step makes the planner's next change, if Raft would, and holds it against what must hold.
+// step makes the planner's next change, if Raft would, and checks the invariants.
 func (c *cluster) step() bool {
 	s := c.situation()
 	change, any := c.planner.Next(s)
@@ -164,7 +164,7 @@ func (c *cluster) check(change Change, votersBefore int) {
 	}
 }
 
-// lost counts the voters that have been gone beyond their grace: others may stand in for them.
+// lost counts the voters gone beyond their grace: others may replace them.
 func (c *cluster) lost() int {
 	lost := 0
 	for name, server := range c.servers {
@@ -176,7 +176,7 @@ func (c *cluster) lost() int {
 	return lost
 }
 
-// pass lets time go by, with the planner asked every second as the leader does.
+// pass lets time pass, asking the planner every second as the leader does.
 func (c *cluster) pass(d time.Duration) {
 	for end := c.now.Add(d); c.now.Before(end); c.now = c.now.Add(time.Second) {
 		for range 20 {
@@ -187,7 +187,7 @@ func (c *cluster) pass(d time.Duration) {
 	}
 }
 
-// misfortune is one thing that happens to the cluster.
+// misfortune makes one random event happen.
 func (c *cluster) misfortune() {
 	names := slices.Sorted(maps.Keys(c.nodes))
 	name := rapid.SampledFrom(names).Draw(c.t, "node")
@@ -255,7 +255,7 @@ func TestQuorumIsKeptWhateverHappens(t *testing.T) {
 	})
 }
 
-// When all is well again, everybody is a server at the right address, and the voters are the odd
+// When all faults are over, every node is a server at its right address, and the voters are the odd
 // number that the nodes allow.
 func TestClusterSettlesWhenAllIsWell(t *testing.T) {
 	rapid.Check(t, func(rt *rapid.T) {
@@ -275,7 +275,7 @@ func TestClusterSettlesWhenAllIsWell(t *testing.T) {
 			}
 		}
 		if all, reached := c.voters(); 2*reached <= all {
-			return // people moved addresses of a majority: no leader could lead
+			return // people gave a majority wrong addresses: no leader could lead
 		}
 		c.pass(30 * time.Minute)
 		for name, n := range c.nodes {
@@ -294,7 +294,7 @@ func TestClusterSettlesWhenAllIsWell(t *testing.T) {
 	})
 }
 
-// story is a cluster of nodes of the control plane whose rules are followed change by change.
+// story is a cluster of nodes of the control plane, followed change by change.
 type story struct {
 	t *testing.T
 	s Situation
@@ -324,7 +324,7 @@ func (st *story) die(name string) {
 	delete(st.s.Progress, name)
 }
 
-// after lets time pass and makes the changes, which must be those that are told.
+// after lets time pass and makes the changes, which must be exactly want.
 func (st *story) after(d time.Duration, want ...string) {
 	st.t.Helper()
 	st.p.Next(st.s)
@@ -389,11 +389,11 @@ func TestDeadVotersAreReplaced(t *testing.T) {
 	st.after(10*time.Second, "promote b", "promote c")
 	st.die("c")
 	st.after(9 * time.Minute)
-	st.after(24 * time.Hour) // nobody is there to take its place
+	st.after(24 * time.Hour) // nobody is there to replace it
 	st.join("d")
 	st.after(0, "add d")
 	st.after(10*time.Second, "promote d", "remove c")
-	st.die("a") // the leader's own death is another leader's business
+	st.die("a") // its death is for the next leader to handle
 	st.after(time.Hour)
 }
 
@@ -415,8 +415,7 @@ func TestShortAbsencesChangeNothing(t *testing.T) {
 	st.after(time.Minute, "remove d")
 }
 
-// Nodes that cannot be admitted, because nobody reaches them, hold up no other, and one not the
-// other.
+// Unreachable nodes that cannot be admitted do not hold up other nodes or each other.
 func TestAdmissionsThatFail(t *testing.T) {
 	st := newStory(t, "a", "b", "c")
 	st.after(0, "add b", "add c")
@@ -425,7 +424,7 @@ func TestAdmissionsThatFail(t *testing.T) {
 		st.s.Members = append(st.s.Members,
 			Member{Name: name, Address: name + ":1", ControlPlane: true, Empty: true})
 	}
-	look := func(want string) { // one that fails ends a look
+	look := func(want string) { // a failed change ends a look
 		t.Helper()
 		st.s.Now = st.s.Now.Add(2 * time.Second)
 		change, _ := st.p.Next(st.s)
@@ -446,7 +445,7 @@ func TestAddressesAreFollowed(t *testing.T) {
 	st.after(0, "add b", "add c")
 	st.after(10*time.Second, "promote b", "promote c")
 	b, c := &st.s.Members[1], &st.s.Members[2]
-	b.Address, c.Address = c.Address, b.Address // as machines that restart together may
+	b.Address, c.Address = c.Address, b.Address // as two restarted machines may swap
 	st.after(0, "readdr c", "readdr b", "readdr c")
 	for _, server := range st.s.Servers[1:] {
 		if !server.Voter || server.Address == server.Name+":1" {

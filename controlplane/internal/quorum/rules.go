@@ -1,9 +1,9 @@
 package quorum
 
-// Each rule is asked for one change, in the order of Next.
+// Each rule returns at most one change. Next asks them in order.
 
-// forget takes the vote of a node that has lost its log. Those who are left agree to that, so what
-// it may have promised and forgotten counts nowhere any more.
+// forget removes a voter that has lost its log. The remaining voters agree to the removal, so the
+// votes that it forgot no longer count.
 func (p *Planner) forget(v *view) Change {
 	for _, member := range v.Members {
 		if asksIn(v, member) && v.servers[member.Name].Voter && p.outlives(v, member.Name) {
@@ -13,8 +13,8 @@ func (p *Planner) forget(v *view) Change {
 	return Change{}
 }
 
-// admit lets nodes without a log and a vote in. They have to be reached for that, and some never
-// are: so it comes last, and whom it has tried longest ago is first.
+// admit admits nodes without a log and a vote. They must be reachable for that, and some never are.
+// So it is the last rule, and starts with the node that was tried longest ago.
 func (p *Planner) admit(v *view) Change {
 	var next *Member
 	for i := range v.Members {
@@ -22,7 +22,7 @@ func (p *Planner) admit(v *view) Change {
 		tried := p.nodes[member.Name].admitted
 		if !asksIn(v, *member) || v.servers[member.Name].Voter || !tried.IsZero() &&
 			v.Now.Sub(tried) < p.config.Contact {
-			continue // of those that were tried, it may not have heard yet
+			continue // it was tried just now and may not have heard yet
 		}
 		if next == nil || tried.Before(p.nodes[next.Name].admitted) {
 			next = member
@@ -36,13 +36,13 @@ func (p *Planner) admit(v *view) Change {
 		Why: "it has no log"}
 }
 
-// asksIn says whether a node without a log wants to take part.
+// asksIn says whether a node without a log asks to take part.
 func asksIn(v *view, member Member) bool {
 	return member.Empty && !member.Leaving && member.Address != "" && member.Name != v.Leader
 }
 
-// address follows a node that came back with another address. One that another server had before is
-// taken from it first: Raft knows each address once.
+// address updates the address of a node that came back at another one. Raft allows each address
+// once, so a server that still has it loses it first.
 func (p *Planner) address(v *view) Change {
 	for _, server := range v.Servers {
 		member, here := v.members[server.Name]
@@ -68,7 +68,7 @@ func readdress(server Server, address, why string) Change {
 	return Change{Kind: kind, Name: server.Name, Address: address, Why: why}
 }
 
-// holder is the other server that has a member's address in Raft's configuration.
+// holder returns the other server that has a member's address in Raft's configuration.
 func (p *Planner) holder(v *view, member Member) (Server, bool) {
 	for _, server := range v.Servers {
 		if server.Name != member.Name && server.Address == member.Address {
@@ -78,17 +78,17 @@ func (p *Planner) holder(v *view, member Member) (Server, bool) {
 	return Server{}, false
 }
 
-// unseat takes an address from a server that does not have it any more. Until the server says where
-// it is, it is known by an address that leads nowhere.
+// unseat takes an address from a server that no longer uses it. Until that server reports a new
+// one, it has a placeholder address.
 func (p *Planner) unseat(v *view, holder Server) Change {
 	member, here := v.members[holder.Name]
 	if holder.Name == v.Leader || (here && member.Address == holder.Address) {
-		return Change{} // two nodes claim one address: a mistake that only people can settle
+		return Change{} // two nodes claim one address: only people can settle this mistake
 	}
 	return readdress(holder, holder.Name+".moved.invalid:0", "another node has its address now")
 }
 
-// leave removes nodes that ask for it.
+// leave removes nodes that ask to leave.
 func (p *Planner) leave(v *view) Change {
 	for _, server := range v.Servers {
 		if !v.members[server.Name].Leaving || server.Name == v.Leader {
@@ -130,8 +130,8 @@ func (p *Planner) removeNonvoter(v *view) Change {
 	return Change{}
 }
 
-// retire takes away the records of nodes that have left. Who was lost stays in the list until it
-// comes back or an operator removes it: somebody should see that it is missing.
+// retire removes the records of nodes that have left. A lost node stays listed until it comes back
+// or an operator removes it: somebody should notice that it is missing.
 func (p *Planner) retire(v *view) Change {
 	for _, name := range v.Registered {
 		if _, counted := v.servers[name]; counted || name == v.Leader {
@@ -144,7 +144,7 @@ func (p *Planner) retire(v *view) Change {
 	return Change{}
 }
 
-// add takes members in.
+// add adds members to Raft.
 func (p *Planner) add(v *view) Change {
 	for _, member := range v.Members {
 		if _, counted := v.servers[member.Name]; counted || member.Leaving || member.Empty ||
@@ -162,7 +162,7 @@ func (p *Planner) add(v *view) Change {
 	return Change{}
 }
 
-// demote takes votes from nodes that are not of the control plane, and from one voter too many.
+// demote takes votes from nodes that are not of the control plane, and from a surplus voter.
 func (p *Planner) demote(v *view) Change {
 	if len(v.voters) <= p.config.MinVoters {
 		return Change{}
@@ -203,7 +203,7 @@ func (p *Planner) promote(v *view) Change {
 	}
 	even := (voters+1)%2 == 0
 	if len(ready) == 0 || (even && len(ready) < 2) || v.answering+1 <= (len(v.voters)+1)/2 {
-		return Change{} // on an even number only in passing
+		return Change{} // an even number of voters is only a transition
 	}
 	return Change{Kind: Promote, Name: ready[0], Address: v.servers[ready[0]].Address,
 		Why: "it has kept up"}
@@ -219,7 +219,7 @@ func (p *Planner) lostVoters(v *view) int {
 	return lost
 }
 
-// target is how many voters the nodes that are not lost allow: odd, and at most MaxVoters.
+// target returns how many voters the nodes that are not lost allow: odd, and at most MaxVoters.
 func (p *Planner) target(v *view) int {
 	able := 0
 	for _, member := range v.Members {
@@ -227,7 +227,7 @@ func (p *Planner) target(v *view) int {
 			able++
 		}
 	}
-	for _, name := range v.voters { // restarting, as far as anybody knows
+	for _, name := range v.voters { // probably restarting
 		if _, here := v.members[name]; !here && !p.lost(v, name) {
 			able++
 		}

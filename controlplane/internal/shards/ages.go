@@ -5,7 +5,7 @@ import (
 	"time"
 )
 
-// Ages says how long ago each node that this leader has heard was heard last.
+// Ages returns how long ago each node known to this leader was last heard.
 func (t *Tracker) Ages() map[string]time.Duration {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -17,7 +17,7 @@ func (t *Tracker) Ages() map[string]time.Duration {
 	return ages
 }
 
-// Short names the fetchers when the disks of all that are heard are short, in order; else none.
+// Short returns the names of all fetchers heard, in order, if all their disks are short; else none.
 func (t *Tracker) Short() (names []string) {
 	t.mu.Lock()
 	defer t.mu.Unlock()

@@ -10,19 +10,19 @@ import (
 	"shoal.dev/shoal/controlplane/internal/state"
 )
 
-// Candidate is a member that may be given shards, in proportion to its weight; one of weight 0 gets
+// Candidate is a node that may be given shards in proportion to its weight; with weight 0 it gets
 // none.
 type Candidate struct {
 	Node   string
 	Weight uint32
 }
 
-// shareOut says to whom each shard is to belong, in the order of the shards; "" when there is no
-// candidate. Each candidate's number of shards is its exact share, rounded up or down. A candidate
-// keeps what it has, or is about to get, within that number. So a candidate that joins takes its
-// share from the others, one that leaves gives its share to them, and little else moves. Which ones
-// these are falls by weighted rendezvous hashing. By itself that would spread 64 shards over eight
-// nodes as unevenly as dice, some 4 to 13 each. A run takes as long as the busiest node.
+// shareOut returns the node that each shard should belong to, in the order of shards; "" if there
+// is no candidate. Each candidate gets its exact share, rounded up or down. Within that number it
+// keeps what it has or is about to get. So a joining candidate takes its share from the others, a
+// leaving one gives its share to them, and little else moves. Weighted rendezvous hashing picks the
+// shards. Alone, it would spread 64 shards over eight nodes very unevenly, some 4 to 13 each. A run
+// takes as long as the busiest node.
 func shareOut(shards []*state.Shard, candidates []Candidate) []string {
 	homes := map[string][]int{}
 	for _, c := range candidates {
@@ -57,9 +57,9 @@ func shareOut(shards []*state.Shard, candidates []Candidate) []string {
 	return to
 }
 
-// quotas are the numbers of shards that each candidate is to have. Where exact shares leave
-// fractions, the largest get one shard more, and among equal ones who has more than the whole part
-// already.
+// quotas returns how many shards each candidate gets. The largest fractions of exact shares are
+// rounded up. Among equal fractions, the candidate that already has more than its whole part goes
+// first.
 func quotas(shards int, candidates []Candidate, homes map[string][]int) map[string]int {
 	var total uint64
 	for _, c := range candidates {
@@ -88,7 +88,7 @@ func quotas(shards int, candidates []Candidate, homes map[string][]int) map[stri
 	return quota
 }
 
-// best is the candidate with room that has the highest score for a shard, "" when none has.
+// best returns the candidate with room and the highest score for a shard, or "".
 func best(shard uint16, candidates []Candidate, room map[string]int) string {
 	found, highest := "", 0.0
 	for _, c := range candidates {
@@ -103,19 +103,19 @@ func best(shard uint16, candidates []Candidate, room map[string]int) string {
 	return found
 }
 
-// score is above 0. With u even in (0,1), the greatest of -weight/ln(u) falls to each in proportion
-// to its weight.
+// score is above 0. With u uniform in (0,1), -weight/ln(u) is the greatest for each candidate in
+// proportion to its weight.
 func score(shard uint16, c Candidate) float64 {
 	hash := xxh3.HashStringSeed(c.Node, uint64(shard)+1)
 	u := (float64(hash>>11) + 0.5) / (1 << 53)
 	return -float64(c.Weight) / math.Log(u)
 }
 
-// heaviest bounds a candidate's weight. What a node says of its capacity is its own word, and
-// counts as that many times the next heaviest at most.
+// heaviest bounds a candidate's weight. A node declares its own capacity, which counts as at most
+// heaviest times the next largest.
 const heaviest = 8
 
-// bounded is the candidates with none heavier than that. A single one is left as it is.
+// bounded returns the candidates with that bound applied. A single candidate keeps its weight.
 func bounded(live []Candidate) []Candidate {
 	bounded := slices.Clone(live)
 	for i := range bounded {

@@ -11,7 +11,7 @@ import (
 	"shoal.dev/shoal/controlplane/internal/state"
 )
 
-// drawCandidates are up to eight nodes, named from a number on.
+// drawCandidates draws up to eight nodes, numbered from a number on.
 func drawCandidates(t *rapid.T, from int) (candidates []Candidate) {
 	for i := range rapid.IntRange(1, 8).Draw(t, "members") {
 		candidates = append(candidates,
@@ -33,7 +33,7 @@ func give(list []*state.Shard, to []string) {
 	}
 }
 
-// checkShares fails where a candidate has more or less than its exact share, rounded.
+// checkShares fails if a candidate has other than its exact share, rounded up or down.
 func checkShares(t *rapid.T, to []string, candidates []Candidate) {
 	total, got := 0, map[string]int{}
 	for _, c := range candidates {
@@ -54,7 +54,7 @@ func checkShares(t *rapid.T, to []string, candidates []Candidate) {
 	}
 }
 
-// Whoever has the shards before, each candidate gets its share, and what is so stays so.
+// Whoever has the shards before, each candidate gets its share, and the result is stable.
 func TestSharesFollowWeights(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		list := newShards(rapid.IntRange(1, 128).Draw(t, "shards"))
@@ -85,8 +85,8 @@ func TestNobodyIsThere(t *testing.T) {
 	}
 }
 
-// Of equal nodes, one that joins takes its share and nothing else moves; when it leaves, only its
-// shards do.
+// Among equal nodes, a joining one takes its share and nothing else moves. When it leaves, only its
+// shards move.
 func TestOnlyTheChangedMembersShardsMove(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		var candidates []Candidate
@@ -114,7 +114,7 @@ func TestOnlyTheChangedMembersShardsMove(t *testing.T) {
 	})
 }
 
-// One that tells a capacity of its fancy counts as eight of the next heaviest at most.
+// A node that declares an excessive capacity counts as at most eight times the next heaviest.
 func TestNoCandidateOutweighsTheOthersByFar(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		honest := drawCandidates(t, 1)

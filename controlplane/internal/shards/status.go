@@ -14,7 +14,7 @@ type rate struct {
 	perSecond float64
 }
 
-// minRateSpan keeps heartbeats that come in a row from making a rate of their own.
+// minRateSpan is the shortest span of a rate: heartbeats in quick succession make no new one.
 const minRateSpan = time.Second
 
 func (r *rate) note(now time.Time, pages uint64) {
@@ -26,8 +26,8 @@ func (r *rate) note(now time.Time, pages uint64) {
 	r.at, r.pages = now, pages
 }
 
-// Describe fills in what the heartbeats and the assignment say of a node. It leaves State empty
-// when they say nothing of its life.
+// Describe adds what heartbeats and the assignment say of a node. It leaves State empty if they do
+// not tell whether the node lives.
 func (t *Tracker) Describe(node *state.Node, shards []*state.Shard, into *client.NodeStatus) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -51,7 +51,7 @@ func (t *Tracker) Describe(node *state.Node, shards []*state.Shard, into *client
 	into.State = t.stateOf(node, m, into.Shards > 0 || into.Open > 0, now)
 }
 
-// stateOf is a node's state; busy says that it owns a shard or holds something open.
+// stateOf returns a node's state. busy says that the node owns a shard or has tasks open.
 func (t *Tracker) stateOf(node *state.Node, m *member, busy bool, now time.Time) client.NodeState {
 	heard := t.fresh(m, now)
 	switch {

@@ -1,33 +1,30 @@
-// Package shards owns who fetches which shard: where each shard belongs, when it may be given to
-// another node, and what a heartbeat answers. It is the leader's volatile memory and pure logic:
-// owners and epochs are replicated state, which it reads and proposes changes for. It sends nothing
-// and keeps no clock of its own.
+// Package shards owns the assignment of shards to fetchers: where each shard belongs, when it may
+// move to another node, and what a heartbeat answers. It is the leader's volatile memory and pure
+// logic. Owners and epochs are replicated state, which it reads and proposes changes for. It sends
+// nothing and has no clock of its own.
 //
-// The rule that everything here serves: no two fetchers work one shard at once. A fetcher's side of
-// it:
-//   - it sends one heartbeat at a time; of a call that it gave up it takes no answer, and the call
-//     does not arrive after a later one;
-//   - from an answer on it begins pages of the shards in Hold alone, and finishes the begun ones of
-//     those in Release; what is new in Hold it opens before the next heartbeat, and a shard stays
-//     in Holding while a page of it is begun and not yet in the log;
-//   - it starts a request only within For of the moment at which it sent the heartbeat, by its
-//     monotonic clock, and ends what is under way when that is over: within EndWithin at most, in
-//     which a process that is frozen asks nothing;
-//   - a process that stops says so (Leaving), and lets go of all its shards as it does of those in
-//     Release.
+// Everything here serves one rule: no two fetchers work one shard at once. A fetcher's side of it:
+//   - It sends one heartbeat at a time. It ignores the answer to a call that it gave up, and that
+//     call does not arrive after a later one.
+//   - After an answer it begins only pages of shards in Hold, and finishes the begun pages of
+//     those in Release. It opens new shards of Hold before the next heartbeat. A shard stays in
+//     Holding while a page of it is begun and not yet in the log.
+//   - It starts requests only within For of sending the heartbeat, by its monotonic clock. After
+//     that it ends open requests within EndWithin; a frozen process sends nothing in that time.
+//   - A process that stops says so (Leaving), and releases all its shards like those in Release.
 //
-// The leader's side: an owner is replaced only when its heartbeat shows that it does not hold the
-// shard, which is a planned move. Or nothing was heard of it for a lease and EndWithin. A new
-// leader counts that from its own start, since its predecessor may have heard the owner just
-// before. One that was away itself counts from when it is back: the owners could not reach it, and
-// come again. Meanwhile the others come often, so as to take over at once. A process that registers
-// again under its node's name has died before. One process at a time can lock the directory of its
-// Raft log. So a restarted node has its shards at once.
+// The leader's side: an owner is replaced in two cases only. Its heartbeat shows that it does not
+// hold the shard (a planned move), or it was silent for a lease and EndWithin. A new leader counts
+// silence from its own start, because its predecessor may have heard the owner just before. A
+// leader that was away counts from its return, because owners could not reach it. Meanwhile other
+// nodes send heartbeats often, so as to take over at once. A process that registers under its
+// node's name proves that the previous one is dead: only one can lock the Raft log's directory. So
+// a restarted node has its shards at once.
 //
-// A node that drains or stops lets go of everything at once, and of a shard that nobody can take
-// nobody is the owner. When shares change otherwise (a node joins, or weighs more than before), an
-// eighth of the shards is on the move at a time. So the others go on being fetched. Nodes whose
-// disks are short have shards only while no other one can.
+// A node that drains or stops releases all shards at once. A shard that nobody can take then has no
+// owner. When shares change otherwise (a node joins, or its weight grows), an eighth of the shards
+// moves at a time, so that fetching goes on. Nodes with short disks have shards only while no other
+// node can take them.
 package shards
 
 import (
@@ -41,23 +38,23 @@ import (
 	"shoal.dev/shoal/pkg/ids"
 )
 
-// Config sets the times. All are above 0.
+// Config sets the times. All must be above 0.
 type Config struct {
-	Lease time.Duration // for how long a heartbeat lets a fetcher work
-	// EndWithin is how long after a lease's end a fetcher may need until it has ended its requests.
-	// It may shrink in time.
+	Lease time.Duration // how long a heartbeat lets a fetcher work
+	// EndWithin returns how long a fetcher may need to end its requests after its lease has ended.
+	// It may shrink over time.
 	EndWithin func() time.Duration
 	Now       func() time.Time
 }
 
-// driftShare is the part of a wait that is added for clocks that do not run alike. 1/32 covers two
-// clocks that are 1.5% off in opposite directions.
+// driftShare adds this part of a wait to allow for clock drift. 1/32 covers two clocks that are
+// 1.5% off in opposite directions.
 const driftShare = 32
 
-// movingShare is the part of the shards that may be on the move from owners that could keep them.
+// movingShare is the part of the shards that may move at once from owners that could keep them.
 const movingShare = 8
 
-// Tracker is what one leadership knows of the fetchers. It is safe for concurrent use.
+// Tracker holds what one leadership knows of the fetchers. It is safe for concurrent use.
 type Tracker struct {
 	config  Config
 	started time.Time
@@ -65,10 +62,10 @@ type Tracker struct {
 	mu      sync.Mutex
 	members map[string]*member
 	planned time.Time // the last Plan
-	attends time.Time // since then this leader listens without a break
+	attends time.Time // since when this leader has listened without a break
 }
 
-// member is what was heard of a node, and told to it, by this leader.
+// member is what this leader has heard of a node and told it.
 type member struct {
 	boot    ids.ID
 	heard   time.Time
@@ -78,27 +75,27 @@ type member struct {
 	rate    rate
 }
 
-// released says that the node does not hold a shard, and was not told to since it said so.
+// released says that the node does not hold a shard, and was not told to hold it since.
 func (m *member) released(shard uint16) bool {
 	_, holds := m.holding[shard]
 	return !holds && !m.told[shard]
 }
 
-// New begins a leadership's memory: nobody has been heard yet.
+// New returns a tracker that has heard nobody yet.
 func New(config Config) *Tracker {
 	now := config.Now()
 	return &Tracker{config: config, started: now, planned: now, attends: now,
 		members: map[string]*member{}}
 }
 
-// wait is how long after a sign of life a fetcher may still be at work.
+// wait returns how long after its last heartbeat a fetcher may still be at work.
 func (t *Tracker) wait() time.Duration {
 	w := t.config.Lease + t.config.EndWithin()
 	return w + w/driftShare
 }
 
-// Heard takes in a heartbeat of the node's registered boot. It returns the shards that the node
-// holds since the last one, and all that it holds when it was silent or about to leave.
+// Heard records a heartbeat of the node's registered boot. It returns the shards held since the
+// last one, or all that are held if the node was silent or leaving.
 func (t *Tracker) Heard(beat client.Heartbeat) []uint16 {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -126,7 +123,7 @@ func (t *Tracker) Heard(beat client.Heartbeat) []uint16 {
 	return taken
 }
 
-// of is what was heard of the node's newest start; nil when nothing was.
+// of returns the member of the node's newest start; nil if it was not heard.
 func (t *Tracker) of(node *state.Node) *member {
 	if node == nil {
 		return nil
@@ -137,17 +134,17 @@ func (t *Tracker) of(node *state.Node) *member {
 	return nil
 }
 
-// fresh says that the node was heard within a lease.
+// fresh says whether the node was heard within a lease.
 func (t *Tracker) fresh(m *member, now time.Time) bool {
 	return m != nil && now.Sub(m.heard) < t.config.Lease
 }
 
-// departs says that a node is to have no shard.
+// departs says whether a node must give up all its shards.
 func departs(node *state.Node, m *member) bool {
 	return node != nil && node.Draining || m != nil && m.beat.Leaving
 }
 
-// Plan returns the changes of owners that are due. It is called several times a lease.
+// Plan returns the changes of owners that are due. Call it several times per lease.
 func (t *Tracker) Plan(nodes []*state.Node, shards []*state.Shard) []command.ShardChange {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -173,7 +170,7 @@ func (t *Tracker) Plan(nodes []*state.Node, shards []*state.Shard) []command.Sha
 		}
 	}
 	if !slices.ContainsFunc(p.live, func(c Candidate) bool { return c.Weight > 0 }) {
-		p.live = append(p.live, short...) // better one without room than none
+		p.live = append(p.live, short...) // short nodes are better than none
 	}
 	p.room = max(1, len(shards)/movingShare)
 	for _, s := range shards {
@@ -192,17 +189,17 @@ func (t *Tracker) Plan(nodes []*state.Node, shards []*state.Shard) []command.Sha
 	return changes
 }
 
-// plan is what a planning goes by.
+// plan holds the facts of one planning.
 type plan struct {
 	t     *Tracker
 	now   time.Time
 	nodes map[string]*state.Node
 	live  []Candidate
 	stays map[string]bool // the candidates
-	room  int             // for moves from owners that stay
+	room  int             // how many more shards may move from owners that stay
 }
 
-// next is what becomes of a shard that is to belong to best.
+// next returns the change of a shard that should belong to best.
 func (p *plan) next(s *state.Shard, best string) command.ShardChange {
 	change := command.ShardChange{Number: s.Number, Owner: s.Owner, Epoch: s.Epoch}
 	owner := p.nodes[s.Owner]
@@ -220,26 +217,26 @@ func (p *plan) next(s *state.Shard, best string) command.ShardChange {
 	case p.stays[s.Owner] && p.room > 0:
 		p.room--
 		change.Next = best
-	default: // as soon as more is known of the owner
+	default: // wait until more is known of the owner
 		change.Next = s.Next
 	}
 	return change
 }
 
-// letGo says that a shard's owner has said that it does not work it.
+// letGo says whether a shard's owner has reported that it does not work on it.
 func (t *Tracker) letGo(owner *state.Node, s *state.Shard) bool {
 	m := t.of(owner)
 	return m != nil && m.released(s.Number)
 }
 
-// silent says that nothing was heard of an owner for so long that it cannot be at work. Its record
-// may have been removed while it was.
+// silent says whether an owner was silent for so long that it cannot be at work. This holds even if
+// its record was removed meanwhile.
 func (t *Tracker) silent(name string, now time.Time) bool {
 	return t.silence(name, now) >= t.wait()
 }
 
-// Due returns after how long an owner that is not heard can be replaced, at most a quarter of a
-// lease. Plan is called at least so often.
+// Due returns the time until a silent owner can be replaced, at most a quarter of a lease. Call
+// Plan at least that often.
 func (t *Tracker) Due(nodes []*state.Node, shards []*state.Shard) time.Duration {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -256,8 +253,8 @@ func (t *Tracker) Due(nodes []*state.Node, shards []*state.Shard) time.Duration 
 	return due
 }
 
-// silence is for how long an owner has not been heard, although it could have been. A start of it
-// before counts: who starts anew is to have its shards with its first heartbeat.
+// silence returns for how long an owner has been silent although it could have been heard.
+// Heartbeats of its earlier start count: a new start gets its shards with its own first heartbeat.
 func (t *Tracker) silence(name string, now time.Time) time.Duration {
 	since := t.attends // an earlier leader may have heard it
 	if m := t.members[name]; m != nil && m.heard.After(since) {
@@ -266,7 +263,7 @@ func (t *Tracker) silence(name string, now time.Time) time.Duration {
 	return now.Sub(since)
 }
 
-// Answer is what a heartbeat that was just heard is answered.
+// Answer returns the answer to a heartbeat that was just heard.
 func (t *Tracker) Answer(node *state.Node, shards []*state.Shard) client.Leases {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -279,7 +276,7 @@ func (t *Tracker) Answer(node *state.Node, shards []*state.Shard) client.Leases 
 	now := t.config.Now()
 	for _, s := range shards {
 		if s.Owner != node.Name {
-			// before the next regular heartbeat
+			// freed before the next regular heartbeat
 			freed := s.Owner != "" && t.wait()-t.silence(s.Owner, now) <= t.config.Lease/2
 			leases.Soon = leases.Soon || s.Next == node.Name || freed
 			continue
@@ -295,8 +292,8 @@ func (t *Tracker) Answer(node *state.Node, shards []*state.Shard) client.Leases 
 	return leases
 }
 
-// Held says whether a shard's owner takes its tasks: it said so within a lease, and is not to hand
-// it over.
+// Held says whether a shard's owner takes its tasks: it reported so within a lease, and need not
+// hand the shard over.
 func (t *Tracker) Held(owner *state.Node, s *state.Shard) bool {
 	t.mu.Lock()
 	defer t.mu.Unlock()

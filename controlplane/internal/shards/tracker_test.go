@@ -27,9 +27,9 @@ func TestNeverTwoFetchersOnOneShard(t *testing.T) {
 	})
 }
 
-// Without faults no shard is ever taken from an owner that has not let go of it. That holds
-// whatever is planned, in whichever order and under however many leaders. So no move waits for a
-// lease's end. And before long each shard is where it belongs.
+// Without faults, no shard is ever taken from an owner that has not released it. That holds
+// whatever is planned, in any order and under any number of leaders. So no move waits for the end
+// of a lease. Soon every shard is where it belongs.
 func TestPlannedMovesWaitForNobody(t *testing.T) {
 	rapid.Check(t, func(rt *rapid.T) {
 		w := newWorld(rt)
@@ -56,8 +56,8 @@ func TestPlannedMovesWaitForNobody(t *testing.T) {
 			}
 			run(w.r.Float64() * 2 * lease)
 		}
-		// One shard after the other: a heartbeat, a fetch, and two short heartbeats each, and a
-		// while for a new leader.
+		// One shard after the other: a heartbeat, a fetch, and two short heartbeats each, plus time
+		// for a new leader.
 		run(2*lease + shardsN*(lease/3+3*fetch+4*lease/30))
 		w.settled()
 		if w.taken > 0 {
@@ -68,7 +68,7 @@ func TestPlannedMovesWaitForNobody(t *testing.T) {
 
 func within(d time.Duration) func() time.Duration { return func() time.Duration { return d } }
 
-// A drain moves everything at once; what a newcomer is due moves bit by bit.
+// A drain moves everything at once; a newcomer gets its share bit by bit.
 func TestJoinMovesAnEighthAtATime(t *testing.T) {
 	now := time.Unix(100, 0)
 	tracker := New(Config{Lease: time.Second, EndWithin: within(time.Second),
@@ -106,8 +106,8 @@ func TestJoinMovesAnEighthAtATime(t *testing.T) {
 	}
 }
 
-// Whoever publishes to a shard hears of each beat from which on its owner takes tasks. The owner
-// may have held the shard all the time.
+// The publisher to a shard learns of each beat with which its owner resumes taking tasks, even if
+// the owner held the shard all along.
 func TestBeatsTellWhatIsTakenAgain(t *testing.T) {
 	now := time.Unix(100, 0)
 	tracker := New(Config{Lease: time.Second, EndWithin: within(time.Second),
@@ -155,7 +155,7 @@ func TestFreshNodeHasItsShardsWithTheFirstAnswer(t *testing.T) {
 	}
 }
 
-// Others plan while a node that has crashed starts anew. Its shards wait for its first heartbeat.
+// Others plan while a crashed node restarts. Its shards wait for its first heartbeat.
 func TestRestartedNodeKeepsItsShards(t *testing.T) {
 	now := time.Unix(100, 0)
 	tracker := New(Config{Lease: time.Second, EndWithin: within(time.Second),
@@ -190,8 +190,8 @@ func TestRestartedNodeKeepsItsShards(t *testing.T) {
 	}
 }
 
-// Who is short of disk hands over bit by bit to those who are not, and keeps all where nobody else
-// is there.
+// A node short of disk hands shards over bit by bit to nodes that are not, and keeps all if there
+// are none.
 func TestNodesWithoutRoomHandOver(t *testing.T) {
 	now := time.Unix(100, 0)
 	tracker := New(Config{Lease: time.Second, EndWithin: within(time.Second),
@@ -258,8 +258,8 @@ func TestNewLeaderWaits(t *testing.T) {
 	}
 }
 
-// Whoever plans when it is due replaces an owner that is gone at the very end of the wait, however
-// long that is by then.
+// Planning at the due time replaces a gone owner exactly at the end of the wait, even if the wait
+// has changed.
 func TestDueIsTheEndOfTheWait(t *testing.T) {
 	began := time.Unix(100, 0)
 	now, ending := began, 5*time.Second
@@ -277,7 +277,7 @@ func TestDueIsTheEndOfTheWait(t *testing.T) {
 			break
 		}
 		if now.After(began.Add(time.Second)) {
-			ending = 300 * time.Millisecond // all fetchers end their requests by now
+			ending = 300 * time.Millisecond // by now all fetchers end their requests
 		}
 		due := tracker.Due(nodes, shard)
 		if due <= 0 || due > tracker.config.Lease/4 {
@@ -290,7 +290,7 @@ func TestDueIsTheEndOfTheWait(t *testing.T) {
 	}
 }
 
-// A leader that was away gives its fetchers the time to come again, whoever of them comes first.
+// A leader that was away gives its fetchers time to return, whichever comes first.
 func TestLeaderThatWasAwayWaits(t *testing.T) {
 	now := time.Unix(100, 0)
 	tracker := New(Config{Lease: time.Second, EndWithin: within(time.Second),
@@ -315,9 +315,9 @@ func TestLeaderThatWasAwayWaits(t *testing.T) {
 func TestWaitCoversClocksThatDrift(t *testing.T) {
 	tracker := New(Config{Lease: lease * time.Millisecond,
 		EndWithin: within(ending * time.Millisecond), Now: time.Now})
-	// true time, by a fast leader's clock
+	// true time, by a fast leader clock
 	given := float64(tracker.wait().Milliseconds()) / (1 + maxDrift)
-	if works := (lease + ending) / (1 - maxDrift); given < works { // by a slow fetcher's
+	if works := (lease + ending) / (1 - maxDrift); given < works { // by a slow fetcher clock
 		t.Fatalf("a shard is given away after %.0f ms while its holder may work for %.0f ms", given,
 			works)
 	}

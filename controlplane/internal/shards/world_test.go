@@ -13,12 +13,12 @@ import (
 	"shoal.dev/shoal/pkg/ids"
 )
 
-// The world below runs fetchers by their side of the rules against the real Tracker. Clocks drift,
-// messages are late or lost, and there are pauses, restarts and changes of leader. Times are in
-// milliseconds of true time.
+// The world below runs fetchers, which obey their side of the rules, against the real Tracker.
+// Clocks drift, messages are late or lost, and there are pauses, restarts and changes of leader.
+// Times are in milliseconds of true time.
 const (
 	lease    = 1000
-	ending   = 400  // after a lease's end its requests have ended
+	ending   = 400  // requests end within this after a lease
 	fetch    = 1500 // the longest request
 	maxDrift = 0.015
 	shardsN  = 6
@@ -37,17 +37,17 @@ type world struct {
 	rate    float64 // of the leader's clock
 	faults  bool
 	moves   int
-	taken   int // of them, those from an owner that had not let go
+	taken   int // of them, those from an owner that had not released
 }
 
-// process is a fetcher.
+// process is a fetcher process.
 type process struct {
 	node   *state.Node
-	rate   float64 // of its clock, which runs through pauses
+	rate   float64 // of its clock, which runs during pauses
 	up     bool
-	stops  bool    // it says that it leaves, and ends when it holds nothing
+	stops  bool    // it says that it leaves, and ends once it holds nothing
 	paused float64 // until
-	cut    float64 // until then nothing that it sends arrives
+	cut    float64 // until then its messages are lost
 	held   map[uint16]*holding
 	until  float64 // end of the lease, by its own clock
 	soon   bool
@@ -59,9 +59,9 @@ type process struct {
 type holding struct {
 	epoch uint64
 	mode  mode
-	// requests that are still to start for what was open when it was to be released
+	// requests yet to start for pages that were open at the release
 	open     int
-	requests []float64 // ends of those under way, true time
+	requests []float64 // ends of the open requests, true time
 }
 
 type mode int
@@ -82,7 +82,7 @@ type call struct {
 
 func (w *world) clock(rate float64) float64 { return w.now * rate }
 
-// drift is the rate of a clock: the extremes are where it hurts.
+// drift returns the rate of a clock, mostly an extreme one.
 func (w *world) drift() float64 { return 1 + float64(w.r.IntN(3)-1)*maxDrift }
 
 func (w *world) lead() {
@@ -164,7 +164,7 @@ func (w *world) stop(p *process) {
 	}
 }
 
-// alone fails unless nobody but p has a request to the shard under way. One that is frozen asks
+// alone fails if any process but p has an open request to the shard. A frozen process requests
 // nothing, and finds its lease lapsed when it wakes up.
 func (w *world) alone(p *process, shard uint16) {
 	for _, other := range w.procs {
@@ -181,7 +181,7 @@ func (w *world) alone(p *process, shard uint16) {
 	}
 }
 
-// converse sends a heartbeat, or takes an answer in.
+// converse sends a heartbeat or receives an answer.
 func (w *world) converse(p *process, own float64) {
 	switch c := p.call; {
 	case c == nil && w.now >= p.next:
@@ -197,7 +197,7 @@ func (w *world) converse(p *process, own float64) {
 		if w.now < p.cut {
 			p.call.arrives = 1e9
 		}
-	case c != nil && w.now > p.next+lease/4: // given up: it is never delivered
+	case c != nil && w.now > p.next+lease/4: // abandoned: it is never delivered
 		p.call = nil
 	case c != nil && c.leases != nil && w.now >= c.arrives:
 		p.call = nil
@@ -218,7 +218,7 @@ func (w *world) delay() float64 {
 	return w.r.Float64() * 400
 }
 
-// lasting is how long a request takes, as a part of its deadline: often all of it.
+// lasting returns the duration of a request as a fraction of its deadline: often all of it.
 func (w *world) lasting() float64 { return min(1, 2*w.r.Float64()) }
 
 func (w *world) obey(p *process, c *call) {
@@ -273,7 +273,7 @@ func (w *world) fault() {
 	switch w.r.IntN(9) {
 	case 0:
 		p.paused = w.now + w.r.Float64()*4*lease
-	case 1: // the process ends, its requests with it
+	case 1: // the process ends with its requests
 		p.up, p.held = false, nil
 	case 2:
 		if !p.up {
@@ -293,7 +293,7 @@ func (w *world) fault() {
 		}
 	case 7:
 		w.stop(p)
-	case 8: // its record is removed, although it is at work
+	case 8: // its record is removed although it works
 		w.nodes = slices.DeleteFunc(w.nodes,
 			func(n *state.Node) bool { return n.Name == p.node.Name })
 	}
@@ -324,8 +324,7 @@ func (w *world) tick(by float64) {
 	}
 }
 
-// calm ends the faults: before long every shard is held by the node to which it belongs, and stays
-// there.
+// calm ends the faults: soon every shard is held by the node to which it belongs, and stays there.
 func (w *world) calm(tick float64) {
 	w.faults = false
 	for _, p := range w.procs {
@@ -349,8 +348,8 @@ func (w *world) calm(tick float64) {
 	w.settled()
 }
 
-// settled fails unless every shard is held by a node that may have it, each its share; where nobody
-// may, nobody does.
+// settled fails unless every node that may have shards holds exactly its share. If no node may,
+// nobody holds any.
 func (w *world) settled() {
 	var all []Candidate
 	owners := map[string]*state.Node{}

@@ -8,8 +8,8 @@ import (
 	"shoal.dev/shoal/controlplane/internal/command"
 )
 
-// TestWindowIsExtendedAgain proposes each extension again, as a leader does that has not heard of
-// its outcome. Money has come meanwhile, so that what was refused is granted, and is sent.
+// TestWindowIsExtendedAgain proposes each extension twice, as a leader does that missed the
+// outcome. Money has come meanwhile, so refused links are granted and sent.
 func TestWindowIsExtendedAgain(t *testing.T) {
 	granted := 0
 	for seed := range uint64(500) {
@@ -24,7 +24,7 @@ func TestWindowIsExtendedAgain(t *testing.T) {
 	}
 }
 
-// extendAgain runs one seed, and counts what was granted the second time alone.
+// extendAgain runs one seed, and counts what only the second proposal granted.
 func extendAgain(seed uint64) (granted int, err error) {
 	ctx := context.Background()
 	w, err := newWorld(seed)
@@ -75,7 +75,7 @@ func (w *world) extend(payload command.ExtendWindowPayload) (command.Window, err
 	return command.ResultOf[command.ExtendWindowPayload](result)
 }
 
-// pickInWorld is a world whose runs are launched, and what is picked of them and not proposed.
+// pickInWorld returns a world whose runs are launched, with picks that are not proposed.
 func pickInWorld(t *testing.T, seed uint64) (*world, []command.WindowRun) {
 	t.Helper()
 	w, err := newWorld(seed)
@@ -93,8 +93,8 @@ func pickInWorld(t *testing.T, seed uint64) (*world, []command.WindowRun) {
 	return w, w.leader.Dispatcher.Plan(16)
 }
 
-// TestStoppedWhileItIsPicked closes a run whose seqs were picked, and not proposed yet. Its host
-// has room for others all the same.
+// TestStoppedWhileItIsPicked closes a run whose seqs were picked and not proposed. Its host still
+// has room for other runs.
 func TestStoppedWhileItIsPicked(t *testing.T) {
 	ctx := context.Background()
 	picked := 0
@@ -134,7 +134,7 @@ func TestExtensionComesLate(t *testing.T) {
 		if err := w.lead(); err != nil {
 			t.Fatal(err)
 		}
-		for range seed % 4 { // the next leader has read some of the lists, or none
+		for range seed % 4 { // the next leader has read none or some of the lists
 			if _, err := w.leader.Read(ctx); err != nil {
 				t.Fatal(err)
 			}

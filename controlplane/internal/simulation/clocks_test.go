@@ -13,8 +13,8 @@ type voter struct {
 	off    time.Duration // of its clock
 }
 
-// changeClocks has another voter lead. At most one of the three has a wrong clock, which is often
-// the leader's.
+// changeClocks makes another voter the leader. At most one of the three has a wrong clock, often
+// the leader.
 func (w *world) changeClocks() {
 	wrong := []time.Duration{0, 0, time.Hour, 100 * 24 * time.Hour,
 		-30 * time.Hour}[w.ticks.IntN(5)]
@@ -26,7 +26,7 @@ func (w *world) changeClocks() {
 	_, now := w.machine.Store().Progress()
 	at := time.UnixMilli(now)
 	if now == 0 {
-		w.voters[w.leads].off = 0 // the founder's clock is the first time
+		w.voters[w.leads].off = 0 // the founder's clock sets the first time
 		at = time.Time{}
 	}
 	w.voters[w.leads].keeper.BeginTerm(w.reading(w.leads), at)
@@ -37,7 +37,7 @@ func (w *world) reading(node int) timekeeper.Reading {
 		Elapsed: time.Duration(w.now) * time.Millisecond}
 }
 
-// stamp is the leader's time for a command. Now and then it has heard of the others' clocks.
+// stamp returns the leader's time for a command. Now and then the leader compares the clocks.
 func (w *world) stamp() int64 {
 	if w.ticks.IntN(8) == 0 {
 		var witnesses []timekeeper.Witness
@@ -52,7 +52,7 @@ func (w *world) stamp() int64 {
 	return w.voters[w.leads].keeper.Stamp(w.reading(w.leads)).UnixMilli()
 }
 
-// checkTime: state time is never far ahead of the time that it is, whoever leads.
+// checkTime: state time is never far ahead of the true time, whoever leads.
 func (w *world) checkTime() error {
 	if _, now := w.machine.Store().Progress(); now > w.now+
 		(timekeeper.Tolerance+time.Minute).Milliseconds() {

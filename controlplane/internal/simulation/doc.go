@@ -1,6 +1,6 @@
 // Package simulation owns the protocol's simulation: a random interleaving, by seed, of everything
 // that can happen to the loop. There are losses, repeats, pauses, crashes, changes of leader, moved
-// shards, stops and empty wallets. It runs over the very state machine, ledger, dispatcher and
-// leader's steps that production runs. Fetcher, ingest and billing are played by a few lines each;
-// no network, no goroutine, no clock but its own. Everything in it is a test.
+// shards, stops and empty wallets. It runs production's state machine, ledger, dispatcher and
+// leader's steps. A few lines each stand in for fetcher, ingest and billing. There is no network,
+// no goroutine, and no clock but its own. Everything in it is a test.
 package simulation

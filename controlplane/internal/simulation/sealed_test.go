@@ -8,9 +8,9 @@ import (
 	"shoal.dev/shoal/pkg/model"
 )
 
-// A trial that was stopped and sealed after a backup was taken is open again after that is
-// restored. What it lacks is found lost, so it is stopped again. A trial is of no scraper by whose
-// id it could be stopped.
+// A trial that was stopped and sealed after a backup is open again after the restore. Its missing
+// pages are found lost, so it is stopped again. A trial has no scraper whose id could be used to
+// stop it.
 func TestSealedTrialIsStoppedAgain(t *testing.T) {
 	w, err := newWorld(1)
 	if err != nil {

@@ -23,7 +23,7 @@ var (
 	first = flag.Uint64("first", 0, "the first seed")
 )
 
-// check holds after every step.
+// check checks what must hold after every step.
 func (w *world) check() error {
 	if err := w.checkTime(); err != nil {
 		return err
@@ -80,7 +80,7 @@ func (w *world) check() error {
 	return nil
 }
 
-// checkDaily: no daily limit is overshot, whatever becomes of what is out.
+// checkDaily: no daily limit is exceeded, whatever happens to what is out.
 func checkDaily(d *state.Daily) error {
 	var reads uint32
 	for _, domain := range d.Domains {
@@ -94,8 +94,8 @@ func checkDaily(d *state.Daily) error {
 	return nil
 }
 
-// checkEntries holds a wallet against its entries: prefix sums, open accruals, and no more pages
-// than units delivered.
+// checkEntries checks a wallet against its entries: prefix sums, open accruals, and no more pages
+// than delivered units.
 func (w *world) checkEntries(view *state.View, wallet *state.Wallet) error {
 	var sum, balance int64
 	bySequence := map[uint64]*state.Entry{}
@@ -112,8 +112,8 @@ func (w *world) checkEntries(view *state.View, wallet *state.Wallet) error {
 		var amount int64
 		for _, line := range e.Lines {
 			amount += line.Amount
-			// What was stored at more than the restored wallet affords is charged no more than it
-			// does.
+			// Stored pages that cost more than the restored wallet has are charged only what it
+			// has.
 			if cost := int64(line.Pages) * line.UnitPrice; line.Amount != -cost &&
 				!(w.restored && -line.Amount < cost) {
 				failed = fmt.Errorf("line %+v of job %s", line, job.ID)
@@ -144,7 +144,7 @@ func (w *world) checkEntries(view *state.View, wallet *state.Wallet) error {
 	return failed
 }
 
-// simulate runs one seed under one kind of faults.
+// simulate runs one seed with one kind of faults.
 func simulate(seed uint64, faults string) (again int, err error) {
 	w, err := newWorld(seed)
 	if err != nil {
@@ -185,7 +185,7 @@ func simulate(seed uint64, faults string) (again int, err error) {
 	return w.verify(faults)
 }
 
-// finish takes all runs to their end, without harm.
+// finish takes all runs to their end, without faults.
 func (w *world) finish() error {
 	w.stalled, w.harmed = false, false
 	for n := 0; len(w.machine.Store().View().OpenJobs()) > 0; n++ {
@@ -203,7 +203,7 @@ func (w *world) finish() error {
 	return nil
 }
 
-// verify holds the end of every run against the truth.
+// verify checks the end of every run against the truth.
 func (w *world) verify(faults string) (again int, err error) {
 	view := w.machine.Store().View()
 	for _, truth := range w.runs {
@@ -273,8 +273,8 @@ func (w *world) verifyRun(job *state.Job, truth *runTruth) error {
 	return nil
 }
 
-// recount holds a run's entry against its page records: what each price row was charged for, and no
-// free request pays where only money does.
+// recount checks a run's entry against its page records: the charge per price row, and no free
+// request where only money pays.
 func (w *world) recount(job *state.Job) error {
 	view := w.machine.Store().View()
 	entry, quantity := view.Entry(job.Entry), map[string]int64{}
@@ -299,8 +299,8 @@ func (w *world) recount(job *state.Job) error {
 	return nil
 }
 
-// rightRow demands that a page is charged under the row of its host's domain, whichever leader sent
-// it out. Where that has none its tier's counts, and an endpoint's row comes first.
+// rightRow checks that a page is charged by the row of its host's domain, whichever leader
+// dispatched it. Without one its tier's row counts. An endpoint's row has precedence.
 func (w *world) rightRow(job *state.Job, record *model.Page) error {
 	host := w.truthOf(seqKey{job.ID, record.Unit.Seq}).host
 	want := map[int]string{1: "domain:h1", 2: "domain:h2"}[host]
@@ -315,8 +315,8 @@ func (w *world) rightRow(job *state.Job, record *model.Page) error {
 	return nil
 }
 
-// verifyChain checks the records of one seq of a completed run against the truth. It wants all
-// pages up to the chain's end, of whichever fetch came first, and none behind it.
+// verifyChain checks the records of one seq of a completed run against the truth. They must be all
+// pages up to the chain's end, each by any fetch, and none behind it.
 func (w *world) verifyChain(job ids.ID, seq uint32, l link) (last *model.Page, err error) {
 	records := w.store.records[job]
 	unit := model.Unit{Seq: seq}
@@ -338,7 +338,7 @@ func (w *world) verifyChain(job ids.ID, seq uint32, l link) (last *model.Page, e
 	return last, nil
 }
 
-// TestProtocol is the promise of the architecture: whatever is lost, every run ends exact, by
+// TestProtocol checks the promise of the architecture: whatever is lost, every run ends exactly, by
 // markers alone.
 func TestProtocol(t *testing.T) {
 	count := *seeds
@@ -357,7 +357,7 @@ func TestProtocol(t *testing.T) {
 				}
 				seed := *first + uint64(n)
 				for _, faults := range []string{"", "mild", "receipts", "restore", "hard"} {
-					if faults == "restore" && seed%10 > 0 { // whole states are written and read
+					if faults == "restore" && seed%10 > 0 { // it writes and reads whole states
 						continue
 					}
 					more, err := simulate(seed, faults)
@@ -373,8 +373,8 @@ func TestProtocol(t *testing.T) {
 	t.Logf("%d seeds exact; %d pages fetched again under faults", count, again.Load())
 }
 
-// TestPlannedMovesAreNoAttempts hands every shard over more often than a dispatch may be lost, with
-// tasks that nobody begins.
+// TestPlannedMovesAreNoAttempts hands every shard over more often than a dispatch may be lost,
+// while nobody begins a task.
 func TestPlannedMovesAreNoAttempts(t *testing.T) {
 	for seed := range uint64(50) {
 		w, err := newWorld(seed)
@@ -402,7 +402,7 @@ func TestPlannedMovesAreNoAttempts(t *testing.T) {
 	}
 }
 
-// moveAll sends out what it can, hands all shards over, and lets the markers come back.
+// moveAll sends out what it can, hands all shards over, and returns the markers.
 func (w *world) moveAll() error {
 	ctx := context.Background()
 	_, failed := w.leader.Read(ctx)

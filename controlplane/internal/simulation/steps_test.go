@@ -14,8 +14,7 @@ import (
 	"shoal.dev/shoal/pkg/stream"
 )
 
-// step lets one role do one thing. In the middle of what the leader does others may do something,
-// too (meanwhile).
+// step lets one role do one thing. Others may act in the middle of a leader's step (meanwhile).
 func (w *world) step() error {
 	ctx := context.Background()
 	s := w.r.IntN(shards)
@@ -24,7 +23,7 @@ func (w *world) step() error {
 	role := w.r.IntN(15)
 	if w.under != nil {
 		if role <= 1 && *w.under <= 1 || role == *w.under && role <= 3 {
-			return nil // each routine of the leader is one, but for those that close runs
+			return nil // a leader's routine runs once at a time, unless it closes runs
 		}
 	} else if role <= 4 {
 		w.under = &role
@@ -66,8 +65,8 @@ func (w *world) step() error {
 	return w.check()
 }
 
-// closeNext closes the first run that may be closed and is not being closed. It reports whether
-// there was one.
+// closeNext closes the first closable run that is not being closed. It reports whether there was
+// one.
 func (w *world) closeNext(ctx context.Context) (bool, error) {
 	for _, id := range w.leader.Dispatcher.Closable() {
 		if !w.closing[id] {
@@ -79,7 +78,7 @@ func (w *world) closeNext(ctx context.Context) (bool, error) {
 	return false, nil
 }
 
-// meanwhile lets others do something in the middle of a leader's step, now and then.
+// meanwhile lets others act in the middle of a leader's step, now and then.
 func (w *world) meanwhile() {
 	if w.under == nil || w.failed != nil || w.between || w.r.IntN(8) > 0 {
 		return
@@ -203,7 +202,7 @@ func (w *world) truthOf(key seqKey) link {
 	return link{}
 }
 
-// ingest stores one page and passes it on; nothing is taken off before it is.
+// ingest stores one page and passes it on before it removes it from its input.
 func (w *world) ingest(s int) error {
 	if len(w.pages[s]) == 0 || w.stalled {
 		return nil
@@ -256,8 +255,8 @@ func (w *world) bill(ctx context.Context, s int) error {
 		return err
 	}
 	w.returned = append(w.returned, markers...)
-	if len(w.returned) > 0 && w.r.IntN(2) == 0 { // the others come together with the next
-		for _, receipts := range w.store.records { // what recovery may settle
+	if len(w.returned) > 0 && w.r.IntN(2) == 0 { // the others are handled with the next
+		for _, receipts := range w.store.records { // recovery may settle these
 			for _, page := range receipts {
 				if page.Outcome == model.Delivered {
 					w.noteDelivered(*receiptOf(page))
@@ -305,7 +304,7 @@ func (w *world) fault() error {
 		for s := range shards {
 			w.tasks[s], w.pages[s], w.receipts[s] = nil, nil, nil
 		}
-	case k < 68: // a fetcher starts anew
+	case k < 68: // a fetcher restarts
 		w.let(s)
 	case k < 75: // the shard moves: its new holder starts at the end
 		w.let(s)
@@ -329,7 +328,7 @@ func (w *world) fault() error {
 	return nil
 }
 
-// mild does harm that must not cost a single fetch, but for those that a lease's end cuts off.
+// mild does harm that must not cost a fetch, except those cut off by a lease's end.
 func (w *world) mild() error {
 	switch w.r.IntN(6) {
 	case 5:
@@ -352,11 +351,11 @@ func (w *world) mild() error {
 	return w.markAll()
 }
 
-// maxAbsences of leaders in one run of the simulation are no more than tasks may be sent again for.
+// maxAbsences is the most absences of leaders in one simulation: no dispatch runs out of attempts.
 const maxAbsences = steps.MaxAttempts - 2
 
-// lapse is a leader that is away for longer than a lease: the fetchers drop what they hold, and end
-// what they were asking. The next leader lends them the same shards.
+// lapse makes a leader absent for longer than a lease. The fetchers drop their shards and end their
+// requests. The next leader leases them the same shards.
 func (w *world) lapse() error {
 	if w.absences++; w.absences > maxAbsences {
 		return nil
@@ -378,16 +377,16 @@ func (w *world) lapse() error {
 	return w.markAll()
 }
 
-// depose has the leader that is about to be replaced write what it said last to a shard behind what
-// the next one says.
+// depose makes the outgoing leader's last records reach a shard after the first records of the
+// next.
 func (w *world) depose(s int) {
 	from := w.r.IntN(len(w.tasks[s]) + 1)
 	w.late[s] = append(w.late[s], w.tasks[s][from:]...)
 	w.tasks[s] = w.tasks[s][:from:from]
 }
 
-// loseReceipts loses what tells of pages that are stored, which must not cost a fetch either: they
-// settle from their records.
+// loseReceipts loses receipts of stored pages. That must not cost a fetch either: the pages settle
+// from their records.
 func (w *world) loseReceipts() error {
 	s := w.r.IntN(shards)
 	if w.r.IntN(2) == 0 {
@@ -398,9 +397,9 @@ func (w *world) loseReceipts() error {
 	return nil
 }
 
-// handOver moves a shard as planned. What its holder has begun is published, and what it holds open
-// besides is laid down. The next holder starts at the end, with a marker. A chain goes on with its
-// next page there.
+// handOver moves a shard as planned. Its holder publishes the begun pages and lays down its other
+// open tasks. The next holder starts at the end, with a marker, and continues each chain with its
+// next page.
 func (w *world) handOver(s int) error {
 	w.let(s)
 	w.tasks[s] = nil
@@ -420,8 +419,8 @@ func (w *world) let(s int) {
 	w.newest[s] = w.leader.Dispatcher.Newest(s)
 }
 
-// repeat writes a record of one of a shard's topics again, behind all others. So does a log that
-// was not told of its first writing.
+// repeat appends a record of a shard's topic again, as a log does that got no answer to its first
+// write.
 func (w *world) repeat(s int) {
 	switch w.r.IntN(3) {
 	case 0:
@@ -433,8 +432,8 @@ func (w *world) repeat(s int) {
 	}
 }
 
-// order is what customers and operators do in the middle of things: stop, top up, wait, switch
-// billing, launch.
+// order does what customers and operators do at any time: stop, top up, wait, switch billing,
+// launch.
 func (w *world) order() error {
 	if len(w.runs) == 0 {
 		return nil

@@ -29,12 +29,12 @@ func (l taskLog) TryPublish(_ stream.Topic, partition int, records ...[]byte) er
 	return nil
 }
 
-// memoryStore is the row store: link lists, page records, and of rows which fetch they are of.
+// memoryStore is the row store: link lists, page records, and the fetches that rows belong to.
 type memoryStore struct {
 	lists   map[ids.ID][]string
 	records map[ids.ID]map[model.Unit]*model.Page
 	sealed  map[ids.ID]bool
-	read    func() // lets others do something while a list is read
+	read    func() // lets others act while a list is read
 }
 
 func newMemoryStore() *memoryStore {

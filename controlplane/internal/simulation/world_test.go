@@ -27,7 +27,7 @@ const (
 	day       = 24 * 60 * 60 * 1000 // in milliseconds
 )
 
-// prices of every tier and every endpoint: one endpoint is dearer than a browser.
+// prices of every tier and endpoint: one endpoint costs more than a browser.
 var prices = price.List{
 	{RowKey: "tier:plain", Kind: "TIER", Label: "Plain", Micros: pagePrice},
 	{RowKey: "tier:render", Kind: "TIER", Label: "Render", Micros: 4*pagePrice + 7},
@@ -45,20 +45,20 @@ var prices = price.List{
 	{RowKey: price.DomainKey("h1"), Kind: price.Domain, Label: "Cheap site", Micros: 11},
 }
 
-// limits of website contacts are small enough to be reached.
+// limits of website contacts, small enough to be reached.
 var limits = model.DailyLimits{Reads: 9, Uncharged: 3, PerDomain: 4}
 
 // link is the truth about one start address.
 type link struct {
 	host  int
-	pages int  // of its chain
-	bad   bool // its last page fails for good
+	pages int  // of the chain
+	bad   bool // the last page fails for good
 	free  bool // a website that is not charged
-	// changing: each fetch of a page may find the chain's end there, or that it goes on.
+	// changing: each fetch of a page may find the chain's end there, or a next page.
 	changing bool
 }
 
-// runTruth is what a run must come to.
+// runTruth is the expected result of a run.
 type runTruth struct {
 	job      ids.ID
 	scraper  ids.ID
@@ -94,8 +94,7 @@ type openTask struct {
 	left uint32
 }
 
-// world is everything there is: the control plane, the topics, the row store and the volatile
-// roles.
+// world is everything: the control plane, the topics, the row store and the volatile roles.
 type world struct {
 	r     *rand.Rand
 	ids   ids.Sequence
@@ -103,8 +102,8 @@ type world struct {
 	index uint64
 
 	voters [3]voter
-	ticks  *rand.Rand // of the clocks alone
-	leads  int        // which voter
+	ticks  *rand.Rand // for the clocks only
+	leads  int        // index of the voter
 
 	machine *fsm.FSM
 	leader  *steps.Steps
@@ -114,29 +113,29 @@ type world struct {
 	tasks    [shards][][]byte
 	pages    [shards][]item
 	receipts [shards][]item
-	// tasks that a leader before this one has accepted and not written yet
+	// tasks that an earlier leader's log accepted and has not written yet
 	late [shards][][]byte
 
 	store    *memoryStore
 	stalled  bool
-	harmed   bool // customers and operators interfere
-	under    *int // the leader's step that is in its middle
-	between  bool // others do something in it
+	harmed   bool // customers and operators act
+	under    *int // the leader's step that is under way
+	between  bool // others act within it
 	closing  map[ids.ID]bool
-	failed   error // of what they did
+	failed   error // error of what they did
 	lossy    bool  // most tasks are lost, so that some seqs run out of attempts
 	backup   []byte
-	restored bool // to a backup, once or more
+	restored bool // to a backup, at least once
 	checked  uint64
 	open     [shards]map[seqKey]*openTask
 	newest   [shards]uint64 // number of the newest task that a shard's holder took
-	returned []model.Marker // that came back and wait to be acted on
+	returned []model.Marker // came back and wait to be handled
 	runs     []*runTruth
 
 	fetched  map[unitKey]int
-	cut      map[unitKey]int // of these, requests that ended with their lease
+	cut      map[unitKey]int // how many of these ended with their lease
 	absences int
-	// units that a receipt given to settle called delivered
+	// units that a settled receipt called delivered
 	delivered map[ids.ID]map[model.Unit]bool
 	funded    map[string]int64
 }
@@ -167,8 +166,8 @@ func newWorld(seed uint64) (*world, error) {
 	return w, w.lead()
 }
 
-// addCustomer makes a customer with some money, a group, and one to three scrapers whose runs are
-// launched at once or later.
+// addCustomer makes a customer with some money, a group, and one to three scrapers. Their runs are
+// launched now or later.
 func (w *world) addCustomer(ref string) error {
 	ctx := context.Background()
 	if _, err := w.propose(ctx,
@@ -214,7 +213,7 @@ func (w *world) addCustomer(ref string) error {
 	return nil
 }
 
-// newRun is a run to be: of an endpoint or of none, over one to twelve links.
+// newRun makes a future run, with or without an endpoint, over one to twelve links.
 func (w *world) newRun(customer string) *runTruth {
 	truth := &runTruth{job: w.ids.New(), scraper: w.ids.New(), customer: customer,
 		list: w.ids.New()}
@@ -247,7 +246,7 @@ func (w *world) topUp(ref string, micros int64) error {
 	return err
 }
 
-// launch starts a run that has not been started; without money it is refused and never runs.
+// launch starts a run that has not started. Without money it is refused and never runs.
 func (w *world) launch(truth *runTruth) error {
 	if truth.launched {
 		return nil
@@ -277,8 +276,8 @@ func (w *world) launch(truth *runTruth) error {
 	return err
 }
 
-// propose applies a command as Raft would; now and then the proposer did not hear the answer and
-// proposes the id again.
+// propose applies a command as Raft would. Now and then the proposer misses the answer and proposes
+// the id again.
 func (w *world) propose(_ context.Context, payload command.Payload) (any, error) {
 	id := w.ids.New()
 	data, err := w.machine.Encode(id, w.stamp(), payload, nil)
@@ -297,7 +296,7 @@ func (w *world) propose(_ context.Context, payload command.Payload) (any, error)
 	return result.Value, result.Err
 }
 
-// lead starts a new leadership over the state as it is.
+// lead begins a new leadership over the present state.
 func (w *world) lead() error {
 	w.term++
 	w.changeClocks()
@@ -321,7 +320,7 @@ func (w *world) lead() error {
 	return nil
 }
 
-// markAll sends a marker into every shard, as a new leader does.
+// markAll sends a marker to every shard, as a new leader does.
 func (w *world) markAll() error {
 	for s := range shards {
 		if _, err := w.leader.Mark(s); err != nil {
@@ -355,8 +354,8 @@ func (w *world) restart() error {
 	return w.lead()
 }
 
-// sameDigest wants the sum that the state kept as it went to be that of its snapshot. The state is
-// of no use any more.
+// sameDigest checks that the incremental digest of the state equals that of its snapshot. The state
+// cannot be used afterwards.
 func (w *world) sameDigest(snapshot []byte) error {
 	restored := fsm.New()
 	if err := restored.Restore(bytes.NewReader(snapshot)); err != nil {
@@ -380,8 +379,8 @@ func (w *world) sameDigest(snapshot []byte) error {
 	return nil
 }
 
-// restore takes a backup, or puts the state back to the one that was taken last, as an operator
-// does. The row store and the log stay as they are.
+// restore takes a backup, or restores the newest one as an operator does. The row store and the log
+// stay as they are.
 func (w *world) restore() error {
 	if w.backup == nil || w.r.IntN(3) == 0 {
 		var file bytes.Buffer
@@ -406,7 +405,7 @@ func (w *world) restore() error {
 	if err := w.machine.Restore(&file); err != nil {
 		return err
 	}
-	for _, truth := range w.runs { // what was launched since is launched anew
+	for _, truth := range w.runs { // what was launched since is launched again
 		if truth.launched && w.machine.Store().View().Job(truth.job) == nil {
 			truth.job, truth.list, truth.launched = w.ids.New(), w.ids.New(), false
 		}

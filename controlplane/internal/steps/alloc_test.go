@@ -8,8 +8,8 @@ import (
 	"shoal.dev/shoal/testkit/allocs"
 )
 
-// TestAllocations guards the control plane's own work for a page, what the test does for its list
-// and receipts included.
+// TestAllocations guards the control plane's own work per page, including the test's work for its
+// list and receipts.
 func TestAllocations(t *testing.T) {
 	const links = 100_000
 	l := newLoop(t, links)

@@ -19,7 +19,7 @@ import (
 	"shoal.dev/shoal/pkg/stream"
 )
 
-// webList is a link list over a thousand hosts, made up as it is read.
+// webList is a link list over a thousand hosts, generated as it is read.
 type webList struct {
 	steps.Store
 	links uint32
@@ -46,7 +46,7 @@ func (w webList) LinksAt(ctx context.Context, list ids.ID, seqs []uint32) ([]row
 
 func (webList) Seal(context.Context, ids.ID, func(model.Unit, bool) bool) error { return nil }
 
-// sink takes tasks and gives them back as receipts.
+// sink takes tasks and returns them as receipts.
 type sink struct {
 	stream.Log
 	receipts []model.Receipt
@@ -65,7 +65,7 @@ func (s *sink) TryPublish(_ stream.Topic, _ int, records ...[]byte) error {
 	return nil
 }
 
-// loop is the control plane without Raft and the roles: tasks come back as receipts at once.
+// loop is the control plane without Raft and other roles: tasks come back as receipts at once.
 type loop struct {
 	*steps.Steps
 	propose func(context.Context, command.Payload) (any, error)
@@ -73,12 +73,12 @@ type loop struct {
 	log     *sink
 	job     ids.ID
 	index   uint64 // commands applied
-	millis  int64  // Unix, what time it is
+	millis  int64  // current time, Unix
 }
 
 const loopShards = 64
 
-// newLoop launches a run of so many links.
+// newLoop launches a run over this many links.
 func newLoop(t testing.TB, links uint32) *loop {
 	t.Helper()
 	l := &loop{machine: fsm.New(), log: &sink{}, millis: 1}
@@ -127,7 +127,7 @@ func newLoop(t testing.TB, links uint32) *loop {
 
 func (l *loop) view() *state.View { return l.machine.Store().View() }
 
-// run has the run dispatched and settled to its end.
+// run dispatches and settles the whole run.
 func (l *loop) run(t testing.TB) {
 	ctx := t.Context()
 	for !l.view().Job(l.job).Closed {
@@ -153,8 +153,8 @@ func (l *loop) run(t testing.TB) {
 	}
 }
 
-// BenchmarkLoop is the control plane's own work for a page: plan, window, publish, settle, without
-// Raft and the roles.
+// BenchmarkLoop measures the control plane's own work per page: plan, window, publish, settle. It
+// has no Raft and no other roles.
 func BenchmarkLoop(b *testing.B) {
 	l := newLoop(b, uint32(b.N))
 	before := l.index

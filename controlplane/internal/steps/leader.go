@@ -1,7 +1,7 @@
 // Package steps owns the leader's steps. They read lists, extend the window, publish tasks, send
-// markers, recover what is lost, give back what was never sent, and close runs. Each step is a call
-// that ends; the control plane's server runs them as routines, the protocol simulation in random
-// order. It keeps no state beside the dispatcher's.
+// markers, recover losses, give back what was never sent, and close runs. Each step is a call that
+// ends. The control plane runs them as routines, the protocol simulation in random order. The
+// package keeps no state besides the dispatcher's.
 package steps
 
 import (
@@ -31,10 +31,10 @@ const (
 	planReads   = 16
 	publishMost = 512
 	settleMost  = 4096
-	storedMost  = 2048 // units that are looked for at once, and the rest of one grant
+	storedMost  = 2048 // units looked up at once, plus the rest of one grant
 )
 
-// Store is what the leader needs of the row store.
+// Store is the part of the row store that the leader needs.
 type Store interface {
 	Links(ctx context.Context, list ids.ID, from uint32, most int) ([]rowstore.Link, error)
 	LinksAt(ctx context.Context, list ids.ID, seqs []uint32) ([]rowstore.Link, error)
@@ -45,8 +45,8 @@ type Store interface {
 	Sealed(ctx context.Context, job ids.ID) (bool, error)
 }
 
-// Steps are those of one leadership. Its steps may run beside each other, each from one goroutine
-// at a time. Of Close that holds for each run.
+// Steps are the steps of one leadership. They may run concurrently, each on one goroutine at a
+// time. For Close this holds per run.
 type Steps struct {
 	Dispatcher *dispatch.Dispatcher
 	State      func() *state.Store
@@ -55,24 +55,24 @@ type Steps struct {
 	Store   Store
 	Log     stream.Log
 	IDs     ids.Source
-	// NowMicros is the leader's clock in Unix microseconds.
+	// NowMicros returns the leader's time in Unix microseconds.
 	NowMicros func() int64
-	// Unread is told of lists that cannot be read: none holds up another; never nil.
+	// Unread is called with the error of an unreadable list; never nil. Other lists go on.
 	Unread func(err error)
-	// Point is called at named places, for crash tests; never nil.
+	// Point is called at kill points, for crash tests; never nil.
 	Point func(name string)
-	// Spare says whether what is stored of a run and not settled is to stay for now. A restore may
-	// bring back the state that had it settled. Nil: never.
+	// Spare says whether a run's stored and unsettled pages must stay for now. A restore may bring
+	// back the state that had them settled. Nil: never.
 	Spare  func(job *state.Job) bool
-	spared sync.Map // run → whether it has records that are not settled
-	// Judge says why a run that is sealed is to be held back, "" if it is not. Nil: none is.
+	spared sync.Map // run → whether it has unsettled records
+	// Judge returns why a sealed run is to be held back, or "". Nil: none is held back.
 	Judge  func(ctx context.Context, job *state.Job) (string, error)
 	Counts *Counts           // never nil
 	Tracer *telemetry.Tracer // nil: no traces
 }
 
-// Read answers what the dispatcher wants to know of link lists. It reports whether there was
-// anything to do. A list that cannot be read holds up no other.
+// Read reads what the dispatcher needs of link lists. It reports whether there was anything to do.
+// Unreadable lists do not hold up others.
 func (l *Steps) Read(ctx context.Context) (bool, error) {
 	did := false
 	var failed error
@@ -103,8 +103,8 @@ func (l *Steps) Read(ctx context.Context) (bool, error) {
 	return did, failed
 }
 
-// unreadable notes that a run's list cannot be read. It is read again after a while, and holds up
-// no other.
+// unreadable records that a run's list cannot be read. It is read again later, and other lists go
+// on.
 func (l *Steps) unreadable(ctx context.Context, job ids.ID, cause error) error {
 	if ctx.Err() != nil {
 		return ctx.Err()
@@ -114,8 +114,8 @@ func (l *Steps) unreadable(ctx context.Context, job ids.ID, cause error) error {
 	return l.endListless(ctx, job, cause)
 }
 
-// endListless stops a run whose link list is gone, because it expired or the row store was put back
-// to before it. Nothing more of it can be sent. Other errors end nothing.
+// endListless stops a run whose link list is gone: it expired, or an older row store was restored.
+// Nothing more of it can be sent. Other errors do not end the run.
 func (l *Steps) endListless(ctx context.Context, job ids.ID, cause error) error {
 	record := l.State().View().Job(job)
 	if !errors.Is(cause, rowstore.ErrListUnknown) || record == nil || record.State.Final() {
@@ -126,7 +126,7 @@ func (l *Steps) endListless(ctx context.Context, job ids.ID, cause error) error 
 	return err
 }
 
-// nowhere are links of which only the places in the list are known.
+// nowhere returns links with seqs and without addresses.
 func nowhere(seqs []uint32) []rowstore.Link {
 	links := make([]rowstore.Link, len(seqs))
 	for i, seq := range seqs {
@@ -135,10 +135,9 @@ func nowhere(seqs []uint32) []rowstore.Link {
 	return links
 }
 
-// Extend proposes what goes out next; whatever it picked it proposes until the outcome is known or
-// ctx ends. As long as little was picked it reads on: a long list whose hosts have no room would
-// cost a command for each reading otherwise. It reports whether there was anything to do. As long
-// as disks are short nothing goes out.
+// Extend proposes what goes out next. It proposes its picks until the outcome is known or ctx ends.
+// While few seqs are picked it reads on: otherwise a long list with full hosts would cost a command
+// per read. It reports whether there was anything to do. While disks are short nothing goes out.
 func (l *Steps) Extend(ctx context.Context) (bool, error) {
 	if l.State().View().IsShort() {
 		return false, nil
@@ -155,7 +154,7 @@ func (l *Steps) Extend(ctx context.Context) (bool, error) {
 	return true, errors.Join(failed, err)
 }
 
-// gather picks at most planMost seqs, within planReads readings.
+// gather picks at most planMost seqs, with at most planReads reads.
 func (l *Steps) gather(ctx context.Context) (plan []command.WindowRun, read bool, err error) {
 	left := planMost
 	for range planReads {
@@ -176,8 +175,8 @@ func (l *Steps) gather(ctx context.Context) (plan []command.WindowRun, read bool
 	return plan, read, nil
 }
 
-// Publish sends unsent tasks of a shard as far as the log has room. It reports whether all were
-// sent whose addresses can be read. As long as disks are short there are none to be sent.
+// Publish publishes unsent tasks of a shard as far as the log has room. It reports whether all
+// tasks with readable addresses were sent. While disks are short it sends none.
 func (l *Steps) Publish(ctx context.Context, shard int) (bool, error) {
 	if l.State().View().IsShort() {
 		return true, nil
@@ -192,7 +191,7 @@ func (l *Steps) Publish(ctx context.Context, shard int) (bool, error) {
 			return false, err
 		}
 		if len(sends) == 0 {
-			continue // others are behind them
+			continue // more may follow
 		}
 		records := make([][]byte, len(sends))
 		for i := range sends {
@@ -212,7 +211,7 @@ func (l *Steps) Publish(ctx context.Context, shard int) (bool, error) {
 	}
 }
 
-// address reads the addresses that the dispatcher did not keep, and returns what has one.
+// address reads the missing addresses of dispatches, and returns the dispatches that have one.
 func (l *Steps) address(ctx context.Context, shard int, sends []dispatch.Send) ([]dispatch.Send,
 	error) {
 	missing := map[ids.ID]*dispatch.Located{}
@@ -255,7 +254,7 @@ func (l *Steps) address(ctx context.Context, shard int, sends []dispatch.Send) (
 	return ready, nil
 }
 
-// Mark sends a marker into a shard that has published work out. It reports whether one was sent.
+// Mark sends a marker to a shard with published work out. It reports whether one was sent.
 func (l *Steps) Mark(shard int) (bool, error) {
 	marker, any := l.Dispatcher.Mark(shard)
 	if !any {
@@ -275,7 +274,7 @@ func (l *Steps) Mark(shard int) (bool, error) {
 	return true, nil
 }
 
-// GiveBack returns the reservations of ended runs' dispatches that were never published.
+// GiveBack releases the reservations of ended runs' dispatches that were never published.
 func (l *Steps) GiveBack(ctx context.Context) (bool, error) {
 	refs := l.Dispatcher.Unwanted(planMost)
 	if len(refs) == 0 {
@@ -285,9 +284,9 @@ func (l *Steps) GiveBack(ctx context.Context) (bool, error) {
 	return true, err
 }
 
-// Close seals and closes a run of which nothing is left. From then on the row store drops its late
-// pages, and what was stored without being settled is removed. It reports whether the run is
-// closed: one that is to be spared waits.
+// Close seals and closes a finished run. The row store then drops the run's late pages and its
+// stored pages that are not settled. It reports whether the run is closed; a run to be spared
+// waits.
 func (l *Steps) Close(ctx context.Context, job *state.Job) (bool, error) {
 	if wait, err := l.waits(ctx, job); err != nil || wait {
 		return false, err
@@ -312,8 +311,8 @@ func (l *Steps) Close(ctx context.Context, job *state.Job) (bool, error) {
 	return closed == nil || closed.Closed, nil
 }
 
-// waits says whether an ended run is not to be closed yet, because that would remove what is to be
-// spared. Nothing of it is out, so that what is stored beyond its ledger stays the same.
+// waits says whether an ended run must not be closed yet, because closing would remove pages to be
+// spared. Nothing of the run is out, so the answer stays the same.
 func (l *Steps) waits(ctx context.Context, job *state.Job) (bool, error) {
 	if l.Spare == nil || !job.State.Final() || !l.Spare(job) {
 		l.spared.Delete(job.ID)
@@ -334,9 +333,9 @@ func (l *Steps) waits(ctx context.Context, job *state.Job) (bool, error) {
 	return beyond, nil
 }
 
-// settled says of each record of a run, asked in the order of units, whether its unit is settled.
-// Settled is all up to the last page of a closed seq, and what the chain says of a seq that was set
-// aside. Nil when everything stored is settled: each seq is one page and closed.
+// settled returns a test whether a record's unit is settled, to be called in the order of units. Of
+// a closed seq everything up to its last page is settled. Of a seq set aside it is what precedes
+// its chain's next page. Nil: every seq is one page and closed, so everything is settled.
 func (l *Steps) settled(job *state.Job) func(model.Unit, bool) bool {
 	if !job.State.Final() && job.MaxPages == 1 {
 		return nil
@@ -349,7 +348,7 @@ func (l *Steps) settled(job *state.Job) func(model.Unit, bool) bool {
 		l.State().ReadRun(job.ID, func(run *state.Run) {
 			switch {
 			case run == nil:
-				settled = true // closed by an earlier attempt, after it was sealed
+				settled = true // an earlier attempt sealed and closed it
 			case run.Closed.Contains(unit.Seq):
 				if ended.seq != unit.Seq {
 					ended.seq, ended.over = unit.Seq, false

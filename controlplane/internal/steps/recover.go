@@ -16,10 +16,10 @@ import (
 	"shoal.dev/shoal/pkg/rowstore"
 )
 
-// Returned acts on markers that came back, of any shards. What is lost settles from its page
-// records if they are there. Otherwise it goes out again, or, after MaxAttempts, settles as an
-// error. All share reads and commands: a lost fetcher had many shards, and the last of them does
-// not wait for the others.
+// Returned acts on markers that came back, of any shards. Lost dispatches settle from their page
+// records if those are stored. Otherwise they go out again, or settle as errors after MaxAttempts.
+// All shards share reads and commands: a lost fetcher had many shards, and the last one must not
+// wait for the others.
 func (l *Steps) Returned(ctx context.Context, markers ...model.Marker) error {
 	l.Counts.MarkersBack.Add(uint64(len(markers)))
 	var failed error
@@ -29,14 +29,14 @@ func (l *Steps) Returned(ctx context.Context, markers ...model.Marker) error {
 	return failed
 }
 
-// lostSeq is a dispatch that a marker shows to be lost. Moved: nobody began it before its shard was
-// handed over, so that it is sent again without counting it.
+// lostSeq is a dispatch that a marker shows to be lost. moved: nobody began it before its shard
+// moved, so the new dispatch does not count as an attempt.
 type lostSeq struct {
 	command.DispatchRef
 	moved bool
 }
 
-// lost is what markers show to be lost, each dispatch once, in the order of numbers.
+// lost returns the dispatches that the markers show to be lost, without duplicates, by number.
 func (l *Steps) lost(markers []model.Marker) []lostSeq {
 	view := l.State().View()
 	var lost []lostSeq
@@ -53,8 +53,8 @@ func (l *Steps) lost(markers []model.Marker) []lostSeq {
 	return slices.CompactFunc(lost, func(a, b lostSeq) bool { return a.Number == b.Number })
 }
 
-// recover settles or sends again at most planMost dispatches. Those of a run that the row store
-// cannot say anything of wait for the next markers, and hold up no other.
+// recover settles or redispatches at most planMost dispatches. Runs that cannot be looked up wait
+// for the next markers, and do not hold up others.
 func (l *Steps) recover(ctx context.Context, lost []lostSeq) error {
 	unread := map[ids.ID]error{}
 	if err := l.settleStored(ctx, lost, unread); err != nil {
@@ -64,7 +64,7 @@ func (l *Steps) recover(ctx context.Context, lost []lostSeq) error {
 		return err
 	}
 	var failed error
-	for job, err := range unread { // one says enough
+	for job, err := range unread { // report one of them
 		failed = fmt.Errorf("leader: look for stored pages of run %s: %w", job, err)
 	}
 	lost = slices.DeleteFunc(lost, func(seq lostSeq) bool { return unread[seq.Job] != nil })
@@ -84,7 +84,7 @@ func (l *Steps) recover(ctx context.Context, lost []lostSeq) error {
 			counted = append(counted, seq.DispatchRef)
 		}
 	}
-	failed = errors.Join(failed, l.settleExhausted(ctx, exhausted)) // which holds up nothing else
+	failed = errors.Join(failed, l.settleExhausted(ctx, exhausted)) // others go on
 	if n := len(uncounted); n > 0 {
 		failed = errors.Join(failed, l.redispatch(ctx,
 			command.RedispatchPayload{Lost: uncounted, Moved: uncounted[n-1].Number}))
@@ -107,8 +107,8 @@ func (l *Steps) redispatch(ctx context.Context, again command.RedispatchPayload)
 	return err
 }
 
-// settleStored settles lost dispatches as far as the row store has their pages. It reads many of a
-// run at once, and notes the runs that cannot be read.
+// settleStored settles lost dispatches whose pages are in the row store. It reads many of a run at
+// once, and records the runs that cannot be read.
 func (l *Steps) settleStored(ctx context.Context, lost []lostSeq, unread map[ids.ID]error) error {
 	lost = slices.Clone(lost)
 	slices.SortFunc(lost, func(a, b lostSeq) int {
@@ -120,7 +120,7 @@ func (l *Steps) settleStored(ctx context.Context, lost []lostSeq, unread map[ids
 		var units []model.Unit
 		for ; n < len(lost) && lost[n].Job == job && len(units) < storedMost; n++ {
 			out, page, _ := l.stillOut(lost[n].DispatchRef)
-			for i := range out.Grant { // none when it is not out any more
+			for i := range out.Grant { // empty if it is no longer out
 				units = append(units, model.Unit{Seq: lost[n].Seq, Page: page + i})
 			}
 		}
@@ -144,8 +144,8 @@ func (l *Steps) settleStored(ctx context.Context, lost []lostSeq, unread map[ids
 	return l.settleReceipts(ctx, receipts)
 }
 
-// upToGaps is what is stored of each seq's units up to the first that is not: what stands behind a
-// gap waits. Both are in the order of units.
+// upToGaps returns each seq's stored units up to its first missing unit: those behind a gap wait.
+// Both arguments are in the order of units.
 func upToGaps(units []model.Unit, stored []model.Receipt) []model.Receipt {
 	var whole []model.Receipt
 	gap := false
@@ -163,9 +163,8 @@ func upToGaps(units []model.Unit, stored []model.Receipt) []model.Receipt {
 	return whole
 }
 
-// endSealed ends the runs of which something is lost that the row store will not take. They were
-// sealed, and then a backup from before was restored. What they lack would never be stored, however
-// often it is fetched.
+// endSealed ends runs with lost dispatches that the row store has sealed: after the seal, an older
+// backup was restored. Their missing pages would never be stored, however often they are fetched.
 func (l *Steps) endSealed(ctx context.Context, lost []lostSeq, unread map[ids.ID]error) error {
 	asked := map[ids.ID]bool{}
 	for _, ref := range lost {
@@ -184,7 +183,7 @@ func (l *Steps) endSealed(ctx context.Context, lost []lostSeq, unread map[ids.ID
 		}
 		job := l.State().View().Job(ref.Job)
 		if job == nil {
-			continue // it is history
+			continue // it is in the archive
 		}
 		if _, err := l.Propose(ctx,
 			command.StopRunPayload{Customer: job.Customer, Scraper: job.Scraper,
@@ -203,8 +202,8 @@ func (l *Steps) settleReceipts(ctx context.Context, receipts []model.Receipt) er
 	return err
 }
 
-// stillOut is the dispatch in the replicated sets, with its first unsettled page; false when it is
-// not out any more.
+// stillOut returns the dispatch in the replicated sets and its first unsettled page; false if it is
+// no longer out.
 func (l *Steps) stillOut(ref command.DispatchRef) (out state.Out, page uint32, ok bool) {
 	l.State().ReadRun(ref.Job, func(run *state.Run) {
 		if run == nil || run.Out[ref.Seq] == nil || run.Out[ref.Seq].Number != ref.Number {
@@ -220,7 +219,7 @@ func (l *Steps) ended(job ids.ID) bool {
 	return record == nil || record.State.Final()
 }
 
-// exhausted is the page that stands for a dispatch that was lost too often.
+// exhausted returns the error page for a dispatch that was lost too often.
 func (l *Steps) exhausted(ref command.DispatchRef, page uint32) (rowstore.PageWrite, bool) {
 	job := l.State().View().Job(ref.Job)
 	if job == nil {
@@ -236,14 +235,14 @@ func (l *Steps) exhausted(ref command.DispatchRef, page uint32) (rowstore.PageWr
 	}, true
 }
 
-// settleExhausted settles pages that stand for dispatches. One whose address cannot be read waits
+// settleExhausted stores and settles such error pages. A page whose address cannot be read waits
 // for the next marker.
 func (l *Steps) settleExhausted(ctx context.Context, writes []rowstore.PageWrite) (failed error) {
 	view, unread := l.State().View(), map[ids.ID]bool{}
 	writes = slices.DeleteFunc(writes, func(w rowstore.PageWrite) bool {
 		job := view.Job(w.Page.Job)
 		if job == nil || unread[job.ID] {
-			return true // it has been closed meanwhile, and is history, or has no list to read
+			return true // closed and archived meanwhile, or its list is unreadable
 		}
 		links, err := l.Store.LinksAt(ctx, job.List, []uint32{w.Page.Unit.Seq})
 		if err == nil && len(links) != 1 {

@@ -10,7 +10,7 @@ import (
 	"shoal.dev/shoal/pkg/model"
 )
 
-// emptyStore has no pages, and counts who asks for them.
+// emptyStore has no pages, and counts the reads of records.
 type emptyStore struct {
 	webList
 	reads *int
@@ -26,7 +26,7 @@ func (s emptyStore) Sealed(context.Context, ids.ID) (bool, error) {
 	return false, nil
 }
 
-// sendAll publishes all that is to be sent, and makes a marker behind it in each shard.
+// sendAll publishes all unsent tasks, and makes a marker behind them in each shard.
 func (l *loop) sendAll(t *testing.T) (markers []model.Marker) {
 	t.Helper()
 	for shard := range loopShards {
@@ -40,7 +40,7 @@ func (l *loop) sendAll(t *testing.T) (markers []model.Marker) {
 	return markers
 }
 
-// What is lost in all shards at once, as with a fetcher, goes out again by as few reads and
+// Dispatches lost in all shards at once, as with a fetcher, are sent again with as few reads and
 // commands as in one shard.
 func TestShardsThatAreLostTogetherComeBackTogether(t *testing.T) {
 	const links = 1000
@@ -80,7 +80,7 @@ func TestShardsThatAreLostTogetherComeBackTogether(t *testing.T) {
 	}
 }
 
-// launchSecond launches a run beside the first one.
+// launchSecond launches a second run.
 func (l *loop) launchSecond(t *testing.T, links uint32) ids.ID {
 	t.Helper()
 	second := command.LaunchRunPayload{Job: ids.ID{9, 1}, Entry: ids.ID{9, 2}, Customer: "c",
@@ -95,7 +95,7 @@ func (l *loop) launchSecond(t *testing.T, links uint32) ids.ID {
 	return second.Job
 }
 
-// unreadStore has no pages, and cannot say so of one run.
+// unreadStore has no pages, and cannot be read for one run.
 type unreadStore struct {
 	emptyStore
 	job ids.ID
@@ -111,7 +111,7 @@ func (s unreadStore) Records(ctx context.Context, job ids.ID, units []model.Unit
 	return s.emptyStore.Records(ctx, job, units)
 }
 
-// A run whose pages cannot be looked for waits, and is told. What another one lost goes out again.
+// A run whose pages cannot be looked up waits, with an error. Another run's losses are sent again.
 func TestRunThatCannotBeReadHoldsUpNoOther(t *testing.T) {
 	const links = 20
 	l, ctx := newLoop(t, links), t.Context()

@@ -9,7 +9,7 @@ import (
 	"shoal.dev/shoal/pkg/telemetry"
 )
 
-// traceExtend begins the spans of a plan, one for each traced run; what it returns ends them.
+// traceExtend begins the spans of a plan, one per traced run. The function returned ends them.
 func (l *Steps) traceExtend(plan []command.WindowRun) (end func(error)) {
 	if l.Tracer == nil {
 		return func(error) {}

@@ -10,7 +10,7 @@ import (
 	"shoal.dev/shoal/pkg/rowstore"
 )
 
-// badList is a row store that cannot read one list, as long as that is bad.
+// badList is a row store that cannot read one list for a while.
 type badList struct {
 	emptyStore
 	list  *ids.ID
@@ -34,8 +34,8 @@ func (s badList) LinksAt(ctx context.Context, list ids.ID, seqs []uint32) ([]row
 	return s.emptyStore.LinksAt(ctx, list, seqs)
 }
 
-// A list that cannot be read keeps nothing of other runs from being sent, in its shards or
-// elsewhere. It is asked for again after a while, and then its own run goes on.
+// An unreadable list does not hold up other runs, in its shards or elsewhere. It is read again
+// later, and then its own run goes on.
 func TestListThatCannotBeReadHoldsUpNoOther(t *testing.T) {
 	const links = 3000
 	l, ctx := newLoop(t, links), t.Context()
@@ -72,7 +72,7 @@ func TestListThatCannotBeReadHoldsUpNoOther(t *testing.T) {
 	for _, receipt := range l.log.receipts {
 		before[receipt.Job]++
 	}
-	if err := l.Returned(ctx, markers...); err != nil { // all of it is lost
+	if err := l.Returned(ctx, markers...); err != nil { // everything is lost
 		t.Fatal(err)
 	}
 	bad = first.List
@@ -108,7 +108,7 @@ func TestListThatCannotBeReadHoldsUpNoOther(t *testing.T) {
 	}
 }
 
-// The next links of a list that cannot be read are asked for after a while, too.
+// The next links of an unreadable list are read again later, too.
 func TestListThatCannotBeReadRests(t *testing.T) {
 	const links = 20
 	l, ctx := newLoop(t, links), t.Context()

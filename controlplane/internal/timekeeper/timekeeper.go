@@ -1,7 +1,7 @@
-// Package timekeeper owns what time it is to a leader: with what it stamps commands, and whether
-// what is removed by age may go. A leader's clock is believed as long as it moves as time passes. A
-// jump is taken over when a majority of the voters' clocks say so, and otherwise told. Meanwhile
-// time goes on without it, a second a second. It reads no clock itself.
+// Package timekeeper owns a leader's time: the stamps of commands, and whether things may be
+// removed by age. It trusts a leader's clock while the clock keeps pace with elapsed time. It
+// accepts a jump that a majority of the voters' clocks confirm, and otherwise reports it. Until
+// then time continues without the jump. It reads no clock itself.
 package timekeeper
 
 import (
@@ -10,67 +10,67 @@ import (
 	"time"
 )
 
-// Bounds of what clocks may do.
+// Bounds on the behaviour of clocks.
 const (
-	// Tolerance is by how much a clock may be off before it is not believed. State time is never
-	// moved further by it.
+	// Tolerance is how far a clock may be off and still be trusted. An unconfirmed clock never
+	// moves state time further.
 	Tolerance = 2 * time.Minute
-	// Steady is how long the clock of an only voter, which nobody can confirm, must keep to a jump.
+	// Steady is how long the clock of an only voter, unconfirmed by others, must keep to a jump.
 	Steady = 10 * time.Minute
-	// LongPause is the longest pause of an only voter after which what is removed by age goes at
-	// once. After a longer one that takes until Grace has passed.
+	// LongPause is the longest pause of an only voter after which removal by age continues at once.
+	// After a longer one it waits for Grace.
 	LongPause = 7 * 24 * time.Hour
 	Grace     = 24 * time.Hour
 )
 
-// Reading is one look at a node's clock.
+// Reading is one reading of a node's clock.
 type Reading struct {
-	Wall    time.Time     // what it says
-	Elapsed time.Duration // since the process began, by a clock that nobody sets
+	Wall    time.Time     // wall clock
+	Elapsed time.Duration // time since the process began, by the monotonic clock
 }
 
-// Witness is what another voter's clock said when this node's process had run for Elapsed.
+// Witness is another voter's clock, read when this node's process had run for Elapsed.
 type Witness struct {
 	Wall    time.Time
 	Elapsed time.Duration
 }
 
-// Verdict is what comes of comparing clocks.
+// Verdict is the result of comparing clocks.
 type Verdict string
 
 // The verdicts.
 const (
-	Unheard  Verdict = "unheard"  // too few voters have told their time
-	Agreed   Verdict = "agreed"   // a majority of the voters tells the same time
-	Disputed Verdict = "disputed" // no majority does
-	Alone    Verdict = "alone"    // there is one voter
+	Unheard  Verdict = "unheard"  // too few voters have reported their time
+	Agreed   Verdict = "agreed"   // a majority of the voters reports the same time
+	Disputed Verdict = "disputed" // no majority agrees
+	Alone    Verdict = "alone"    // there is only one voter
 )
 
-// Findings are how clocks stand to each other.
+// Findings are the differences between clocks.
 type Findings struct {
 	Verdict Verdict
-	// this node's clock less the time agreed on, or less state time without that
+	// this node's clock minus the agreed time, or minus state time if there is none
 	Clock time.Duration
-	State time.Duration // state time less the time that clocks tell
+	State time.Duration // state time minus the clocks' time
 }
 
 // Keeper keeps the time of one node's leaderships. It is safe for concurrent use.
 type Keeper struct {
 	mu      sync.Mutex
 	begun   bool
-	state   time.Time     // the newest stamp, or state time when a leadership began
-	at      time.Duration // elapsed then
-	offset  time.Duration // of the agreed time against this node's clock
+	state   time.Time     // the newest stamp, or state time at the start of a leadership
+	at      time.Duration // elapsed at that moment
+	offset  time.Duration // agreed time minus this node's clock
 	verdict Verdict
-	trusted bool          // alone, the clock was believed once
-	jumped  bool          // and is off,
-	since   time.Duration // elapsed when that was seen first,
-	by      time.Duration // by so much
-	wary    time.Duration // elapsed until which nothing goes by age
+	trusted bool          // as the only voter, it has trusted its clock once
+	jumped  bool          // as the only voter, its clock is off
+	since   time.Duration // elapsed when that was first seen
+	by      time.Duration // by how much it is off
+	wary    time.Duration // nothing is removed by age before this elapsed time
 }
 
-// BeginTerm begins a leadership with the state's time, zero: there is no state yet. What an earlier
-// one of this process knew stays known.
+// BeginTerm begins a leadership at the state's time; zero: there is no state yet. The keeper keeps
+// what it learnt in earlier leaderships of this process.
 func (k *Keeper) BeginTerm(r Reading, state time.Time) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
@@ -86,9 +86,9 @@ func (k *Keeper) BeginTerm(r Reading, state time.Time) {
 	k.begun, k.verdict, k.at = true, Unheard, r.Elapsed
 }
 
-// Stamp is the time for a command: this node's clock, corrected by the others', while that moves as
-// time passes. State time that is ahead of what the clocks agree on goes on at half the pace until
-// they have come up.
+// Stamp returns the time for a command: this node's clock with the agreed offset, if it keeps pace
+// with elapsed time. If state time is ahead of the agreed time, it runs at half speed until the
+// clocks catch up.
 func (k *Keeper) Stamp(r Reading) time.Time {
 	k.mu.Lock()
 	defer k.mu.Unlock()
@@ -104,20 +104,19 @@ func (k *Keeper) Stamp(r Reading) time.Time {
 		next = k.state.Add((r.Elapsed - k.at) / 2)
 	}
 	if next.Before(k.state) {
-		return k.state // and the pace is counted from where it stood
+		return k.state // unmoved, so that the half speed counts from here
 	}
 	k.state, k.at = next, r.Elapsed
 	return next
 }
 
-// flowing is the newest stamp and the time since; mu is held.
+// flowing returns the newest stamp plus the time elapsed since; mu is held.
 func (k *Keeper) flowing(r Reading) time.Time { return k.state.Add(r.Elapsed - k.at) }
 
 func within(d time.Duration) bool { return d >= -Tolerance && d <= Tolerance }
 
-// Hear compares this node's clock with those of the other voters. voters is how many there are,
-// itself included. A time that a majority tells is the time from now on, however far ahead of the
-// state it is.
+// Hear compares this node's clock with those of the other voters. voters counts them and this node.
+// A time that a majority reports is accepted, however far ahead of the state it is.
 func (k *Keeper) Hear(r Reading, voters int, witnesses []Witness) Findings {
 	k.mu.Lock()
 	defer k.mu.Unlock()
@@ -135,7 +134,7 @@ func (k *Keeper) Hear(r Reading, voters int, witnesses []Witness) Findings {
 	return found
 }
 
-// hearOthers is Hear of one of several voters; mu is held.
+// hearOthers is Hear for one of several voters; mu is held.
 func (k *Keeper) hearOthers(r Reading, voters int, witnesses []Witness) {
 	k.jumped = false
 	clocks := []time.Time{r.Wall}
@@ -154,8 +153,7 @@ func (k *Keeper) hearOthers(r Reading, voters int, witnesses []Witness) {
 	}
 }
 
-// majority is the time that more than half of the voters tell: the first clock's if it is among
-// them.
+// majority returns the time that more than half of the voters report. It prefers the first clock.
 func majority(clocks []time.Time, voters int) (agreed time.Time, ok bool) {
 	for _, candidate := range clocks {
 		var near []time.Time
@@ -176,8 +174,8 @@ func majority(clocks []time.Time, voters int) (agreed time.Time, ok bool) {
 	return time.Time{}, false
 }
 
-// hearNobody is Hear of the only voter. Its clock is believed when its process has begun, and
-// otherwise when it keeps to a jump. mu is held.
+// hearNobody is Hear for the only voter. It trusts the clock at the start of the process, and later
+// a jump that the clock keeps to. mu is held.
 func (k *Keeper) hearNobody(r Reading) {
 	off := r.Wall.Sub(k.flowing(r))
 	first := !k.trusted
@@ -198,16 +196,16 @@ func (k *Keeper) hearNobody(r Reading) {
 	}
 }
 
-// follow takes a time over that lies ahead; mu is held.
+// follow moves state time forward to told, never back; mu is held.
 func (k *Keeper) follow(r Reading, told time.Time) {
 	if told.After(k.flowing(r)) {
 		k.state, k.at = told, r.Elapsed
 	}
 }
 
-// Safe is the earlier of state time and this node's clock, for what is removed by age. Not ok: the
-// two, or the voters' clocks, differ by too much, or it is not known yet whether they do. Then
-// nothing is to be removed.
+// Safe returns the earlier of state time and this node's clock, for removal by age. It is not ok
+// when the two, or the voters' clocks, differ too much, or when that is unknown. Then nothing may
+// be removed.
 func (k *Keeper) Safe(r Reading) (now time.Time, ok bool) {
 	k.mu.Lock()
 	defer k.mu.Unlock()

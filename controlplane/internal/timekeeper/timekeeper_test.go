@@ -9,11 +9,10 @@ import (
 
 var start = time.Unix(1_800_000_000, 0)
 
-// machine is a node's clock as the world sees it: time since the start, and how far its wall is
-// off.
+// machine is a node's true clock: time since the start, and the offset of its wall clock.
 type machine struct {
 	off  time.Duration
-	born time.Duration // of its process
+	born time.Duration // start of its process
 }
 
 func (m machine) reading(now time.Duration) Reading {
@@ -24,7 +23,7 @@ func (m machine) witness(now time.Duration, to machine) Witness {
 	return Witness{Wall: start.Add(now + m.off), Elapsed: now - to.born}
 }
 
-// wantStamp has a keeper stamp, and wants so much off the true time.
+// wantStamp makes a stamp, and checks its offset from the true time.
 func wantStamp(t *testing.T, k *Keeper, m machine, now, off time.Duration) {
 	t.Helper()
 	if got := k.Stamp(m.reading(now)).Sub(start.Add(now)); got != off {
@@ -122,7 +121,7 @@ func TestStateThatIsAheadGoesOnAtHalfThePace(t *testing.T) {
 func TestAnOnlyVoterMustKeepToAJump(t *testing.T) {
 	var k Keeper
 	m := machine{}
-	k.BeginTerm(m.reading(0), start.Add(-3*time.Hour)) // it was off for a while
+	k.BeginTerm(m.reading(0), start.Add(-3*time.Hour)) // its clock was off for a while
 	k.Hear(m.reading(0), 1, nil)
 	wantStamp(t, &k, m, 0, 0)
 	if _, ok := k.Safe(m.reading(0)); !ok {
@@ -134,7 +133,7 @@ func TestAnOnlyVoterMustKeepToAJump(t *testing.T) {
 			t.Fatalf("found %+v", found)
 		}
 		wantStamp(t, &k, m, now, 0)
-		k.BeginTerm(m.reading(now), start) // the state was restored, or leadership lost and won
+		k.BeginTerm(m.reading(now), start) // after a restore, or after leadership was lost and won
 	}
 	k.Hear(m.reading(Steady), 1, nil)
 	wantStamp(t, &k, m, Steady, m.off)
@@ -156,8 +155,8 @@ func TestTheFirstTimeOfAClusterIsItsFoundersClock(t *testing.T) {
 	wantStamp(t, &k, m, time.Second, 0)
 }
 
-// TestNoMinorityOfClocksMovesTime has leaders with clocks that are right and wrong follow each
-// other. They are cut off and restarted after any pause, while most clocks are right at any time.
+// TestNoMinorityOfClocksMovesTime: leaders with right and wrong clocks follow each other. They are
+// cut off and restarted after any pause. Most clocks are right at any time.
 func TestNoMinorityOfClocksMovesTime(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		voters := rapid.SampledFrom([]int{3, 5}).Draw(t, "voters")
@@ -181,7 +180,7 @@ func TestNoMinorityOfClocksMovesTime(t *testing.T) {
 			switch rapid.IntRange(0, 6).Draw(t, "step") {
 			case 0:
 				now += time.Duration(rapid.IntRange(1, 7200).Draw(t, "seconds")) * time.Second
-			case 1: // a clock goes wrong, while most are right
+			case 1: // one clock goes wrong, most stay right
 				for i := range machines {
 					machines[i].off = time.Duration(rapid.IntRange(-20, 20).Draw(t,
 						"off")) * time.Second

@@ -99,8 +99,8 @@ func TestExcess(t *testing.T) {
 	}
 }
 
-// TestExcessWithinAConnection: requests of a connection nobody looks into are counted, too, and so
-// is what a page sends.
+// TestExcessWithinAConnection: requests within a connection that nobody inspects are counted, too,
+// and so are the bytes that a page sends.
 func TestExcessWithinAConnection(t *testing.T) {
 	const endless = `<h1>first</h1><script>(async () => {
 		try { for (;;) await fetch("/one", {cache: "no-store"}) } catch { %s } })()</script>`
@@ -140,7 +140,7 @@ func TestExcessWithinAConnection(t *testing.T) {
 	}
 }
 
-// TestMemory: a page that grows too large ends, and its neighbours go on.
+// TestMemory: a page that uses too much memory ends, and its neighbours go on.
 func TestMemory(t *testing.T) {
 	grown, asked := make(chan struct{}), make(chan struct{}, 1)
 	b := newBrowser(t, Config{Memory: 768 << 20}, func(w http.ResponseWriter, r *http.Request) {
@@ -181,7 +181,7 @@ func TestMemory(t *testing.T) {
 	}
 }
 
-// TestPopups: a page opens no other one, by script or by a click on a link.
+// TestPopups: a page opens no other page, by script or by a link.
 func TestPopups(t *testing.T) {
 	var opened atomic.Int64
 	b := newBrowser(t, Config{}, func(w http.ResponseWriter, r *http.Request) {

@@ -1,8 +1,8 @@
-// Package chromium owns the browser: a Chromium process, the pages that are loaded in it, and what
-// they may use. It also owns the local proxies, which are the only way out of a page. It starts a
-// new process when the one at hand has loaded enough pages, uses too much memory or hangs. It does
-// not own the verdict on a page, robots.txt, politeness or attempts (transport and the worker do).
-// Connections and the address guard are pkg/egress's.
+// Package chromium owns the browser: a Chromium process, the pages loaded in it, and their limits.
+// It also owns the local proxies through which pages send all requests. It starts a new process
+// when the current one has loaded enough pages, uses too much memory or hangs. It does not own the
+// verdict on a page, robots.txt, politeness or attempts (web and unit do). Connections and the
+// address guard belong to pkg/egress.
 package chromium
 
 import (
@@ -36,29 +36,29 @@ const (
 )
 
 const (
-	startTime   = 30 * time.Second // of a process
-	closeTime   = 5 * time.Second  // of a page; then its process is killed
-	memoryEvery = time.Second      // between two looks at the memory
-	// from a page's load to when it is taken as it is, whatever it still fetches
+	startTime   = 30 * time.Second // to start a process
+	closeTime   = 5 * time.Second  // to close a page; then its process is killed
+	memoryEvery = time.Second      // between two checks of the memory
+	// time after the load event until a page is read although it still makes requests
 	settleAfter  = 5 * time.Second
-	moreWithin   = 4 * time.Second // for what a click or a scroll loads
-	marginBefore = 2 * time.Second // the deadline: for reading what is there
+	moreWithin   = 4 * time.Second // for the content after a click or a scroll
+	marginBefore = 2 * time.Second // before the deadline, to read the page
 )
 
-// Config sets a Browser. Zero values mean the defaults.
+// Config configures a Browser. Zero values mean the defaults.
 type Config struct {
 	Path      string // of the executable
 	Client    *egress.Client
 	UserAgent string // "": the browser's own
 	Logger    *slog.Logger
-	Reader    *reading.Guard // runs what reads the answers of sites; nil: one that keeps no page
+	Reader    *reading.Guard // guards the reading of what sites send; nil: one that keeps no pages
 
-	Pages    int   // loaded at a time
-	Recycle  int   // pages of one process
-	Memory   int64 // bytes of one process with its children; beyond it the largest is killed
-	Bytes    int64 // sent and received by one page, in all its requests
-	Requests int   // connections and requests of one page
-	Body     int64 // bytes of the page's text
+	Pages    int   // concurrent
+	Recycle  int   // per process
+	Memory   int64 // bytes of a process with its children; beyond it the largest is killed
+	Bytes    int64 // sent and received by one page, over all its requests
+	Requests int   // most connections, and most requests, of one page
+	Body     int64 // most bytes of the page's text
 }
 
 func (c *Config) setDefaults() {
@@ -88,28 +88,28 @@ type Browser struct {
 	places  *turns.Line
 	ctx     context.Context
 	cancel  context.CancelFunc
-	running sync.WaitGroup // processes, and pages
+	running sync.WaitGroup // processes and pages
 
 	mu      sync.Mutex
-	current *process // nil: none is there
+	current *process // nil: none is running
 }
 
-// process is one Chromium.
+// process is one Chromium process.
 type process struct {
-	ctx   context.Context // a chromedp context; once ready is closed
+	ctx   context.Context // a chromedp context; set when ready is closed
 	kill  context.CancelFunc
-	sink  *gate // what the process itself asks for, beside its pages, ends here
+	sink  *gate // refuses the requests of the process itself, which no page made
 	ready chan struct{}
-	err   error // why it did not start; once ready is closed
+	err   error // why it did not start; set when ready is closed
 
 	mu     sync.Mutex
-	loaded int  // pages begun
-	open   int  // pages under way
-	retire bool // it takes no further page
+	loaded int  // pages begun in all
+	open   int  // pages open now
+	retire bool // it takes no more pages
 }
 
-// Open makes a browser of an executable. It starts that once, to see within half a minute that it
-// works; pages start processes of their own. Its errors are ctx's, or say why there is no browser.
+// Open makes a browser from an executable. It starts it once, to check within half a minute that it
+// works. Pages start their own processes. Its errors are ctx's, or say why there is no browser.
 func Open(ctx context.Context, config Config) (*Browser, error) {
 	config.setDefaults()
 	path, err := exec.LookPath(config.Path)
@@ -129,7 +129,7 @@ func Open(ctx context.Context, config Config) (*Browser, error) {
 	return b, nil
 }
 
-// Close kills the process; pages under way fail. It waits for their end.
+// Close kills the process, so that open pages fail, and waits for their end.
 func (b *Browser) Close() {
 	b.mu.Lock()
 	b.cancel()
@@ -137,7 +137,7 @@ func (b *Browser) Close() {
 	b.running.Wait()
 }
 
-// acquireProcess answers a process for one page. The caller gives it back.
+// acquireProcess returns a process for one page. The caller gives it back.
 func (b *Browser) acquireProcess(ctx context.Context) (*process, error) {
 	b.mu.Lock()
 	if b.ctx.Err() != nil {
@@ -164,14 +164,14 @@ func (b *Browser) acquireProcess(ctx context.Context) (*process, error) {
 	return p, nil
 }
 
-// give takes a process back; the last page of one that retires ends it.
+// give gives a process back. The last page of a retired process ends it.
 func (b *Browser) give(p *process) {
 	defer b.running.Done()
 	p.leave()
 }
 
-// take begins a page, of so many at most that the process begins. One that takes no further page
-// ends, and it is false.
+// take begins a page. It returns false, and retires the process, if the process has begun most
+// pages or is retired.
 func (p *process) take(most int) bool {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -184,7 +184,7 @@ func (p *process) take(most int) bool {
 	return true
 }
 
-// leave ends a page. A process that did not start takes no further one.
+// leave ends a page. A retired process ends with its last page.
 func (p *process) leave() {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -194,7 +194,7 @@ func (p *process) leave() {
 	}
 }
 
-// end lets a process take no further page, and kills it once none is under way.
+// end retires a process, and kills it once no page is open.
 func (p *process) end() {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -208,7 +208,7 @@ func (p *process) endLocked() {
 	}
 }
 
-// destroy ends a process with all its pages.
+// destroy kills a process with all its pages.
 func (b *Browser) destroy(p *process, why string) {
 	b.config.Logger.Warn("chromium: killed", "why", why)
 	p.mu.Lock()
@@ -217,7 +217,7 @@ func (b *Browser) destroy(p *process, why string) {
 	p.kill()
 }
 
-// startLocked makes a process.
+// startLocked starts a process.
 func (b *Browser) startLocked() *process {
 	ctx, cancel := context.WithCancel(b.ctx)
 	p := &process{kill: cancel, ready: make(chan struct{})}
@@ -228,7 +228,7 @@ func (b *Browser) startLocked() *process {
 	return p
 }
 
-// run is a process's life.
+// run runs a process from start to end.
 func (b *Browser) run(ctx context.Context, p *process) {
 	dir, err := os.MkdirTemp("", "shoal-chromium")
 	if err == nil {
@@ -265,7 +265,7 @@ func (b *Browser) run(ctx context.Context, p *process) {
 	killGroup(pid)
 }
 
-// started tells those who wait for the process how its start ended. If it failed, it takes no page.
+// started tells the waiters how a process's start ended. If it failed, the process is retired.
 func (p *process) started(ctx context.Context, err error) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -273,7 +273,7 @@ func (p *process) started(ctx context.Context, err error) {
 	close(p.ready)
 }
 
-// watch returns when the process is to end, or has.
+// watch returns when the process has ended or must end.
 func (b *Browser) watch(ctx context.Context, p *process, pid int) {
 	ticker := time.NewTicker(memoryEvery)
 	defer ticker.Stop()
@@ -288,7 +288,7 @@ func (b *Browser) watch(ctx context.Context, p *process, pid int) {
 		}
 		switch used, largest := memoryOfGroup(pid); {
 		case used <= b.config.Memory:
-		case largest != pid: // a page's: the others go on
+		case largest != pid: // a page's process: the others go on
 			b.config.Logger.Warn("chromium: a page's process was killed", "megabytes", used>>20)
 			killProcess(largest)
 		default:
@@ -298,8 +298,8 @@ func (b *Browser) watch(ctx context.Context, p *process, pid int) {
 	}
 }
 
-// flags start a browser that reaches nothing by itself. Every request goes to a proxy of ours, and
-// names are not resolved. What goes round a proxy is off: QUIC, WebRTC, prefetching, discovery in
+// flags start a browser that reaches nothing on its own. All requests go to a proxy of ours, and
+// names are not resolved. Whatever bypasses a proxy is off: QUIC, WebRTC, prefetching, discovery in
 // the local network, the vendor's own services.
 func (b *Browser) flags(dir, sink string) []chromedp.ExecAllocatorOption {
 	flags := append([]chromedp.ExecAllocatorOption{}, chromedp.DefaultExecAllocatorOptions[:]...)
@@ -309,7 +309,7 @@ func (b *Browser) flags(dir, sink string) []chromedp.ExecAllocatorOption {
 		chromedp.Flag("host-resolver-rules", "MAP * ~NOTFOUND, EXCLUDE 127.0.0.1"),
 		chromedp.Flag("disable-quic", true), chromedp.Flag("dns-prefetch-disable", true),
 		chromedp.Flag("no-pings", true),
-		chromedp.Flag("disable-popup-blocking", false), // chromedp sets it
+		chromedp.Flag("disable-popup-blocking", false), // chromedp sets this flag
 		chromedp.Flag("force-webrtc-ip-handling-policy", "disable_non_proxied_udp"),
 		chromedp.Flag("webrtc-ip-handling-policy", "disable_non_proxied_udp"),
 		chromedp.Flag("disable-component-update", true),
@@ -327,12 +327,12 @@ func (b *Browser) flags(dir, sink string) []chromedp.ExecAllocatorOption {
 		flags = append(flags, chromedp.UserAgent(b.config.UserAgent))
 	}
 	if os.Geteuid() == 0 {
-		flags = append(flags, chromedp.NoSandbox) // Chromium refuses to start as root with it
+		flags = append(flags, chromedp.NoSandbox) // as root, Chromium needs this to start
 	}
 	return flags
 }
 
-// removeDir removes a profile; files that a dying process still writes are tried again.
+// removeDir removes a profile. It retries while a dying process still writes files.
 func removeDir(dir string) {
 	for range 5 {
 		if err := os.RemoveAll(dir); err == nil || errors.Is(err, os.ErrNotExist) {

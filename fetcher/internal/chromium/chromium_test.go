@@ -26,14 +26,14 @@ import (
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
-// newBrowser opens a browser whose pages reach the hosts under .example, which is the handler.
+// newBrowser opens a browser for which handler serves all hosts under .example.
 func newBrowser(t *testing.T, config Config, handler http.HandlerFunc) *Browser {
 	t.Helper()
-	config.Path = browser.Path(t) // first: nothing is open yet where there is none
+	config.Path = browser.Path(t) // first: it may skip the test
 	return openBrowser(t, config, httptest.NewServer(handler))
 }
 
-// newSecureBrowser is newBrowser with hosts that speak HTTP/2, whose certificate the browser takes.
+// newSecureBrowser is newBrowser with HTTP/2 hosts whose certificate the browser accepts.
 func newSecureBrowser(t *testing.T, config Config, handler http.HandlerFunc) *Browser {
 	t.Helper()
 	config.Path = writeProgram(t, "exec "+browser.Path(t)+` --ignore-certificate-errors "$@"`)
@@ -43,7 +43,7 @@ func newSecureBrowser(t *testing.T, config Config, handler http.HandlerFunc) *Br
 	return openBrowser(t, config, site)
 }
 
-// writeProgram makes an executable of a shell's command.
+// writeProgram makes an executable from a shell command.
 func writeProgram(t *testing.T, command string) (path string) {
 	t.Helper()
 	path = filepath.Join(t.TempDir(), "chromium")
@@ -53,7 +53,7 @@ func writeProgram(t *testing.T, command string) (path string) {
 	return path
 }
 
-// openBrowser is newBrowser with a server that runs already.
+// openBrowser is newBrowser with a running server.
 func openBrowser(t *testing.T, config Config, site *httptest.Server) *Browser {
 	t.Helper()
 	t.Cleanup(func() {
@@ -159,8 +159,7 @@ func TestPages(t *testing.T) {
 	}
 }
 
-// TestCutShort: what came of a document that breaks off is no page, and the browser knows that at
-// once.
+// TestCutShort: a document that breaks off is not a page, and the browser notices at once.
 func TestCutShort(t *testing.T) {
 	const head, page = "HTTP/1.1 200 OK\r\nContent-Type: text/html\r\n", "<h1>half of the page</h1>"
 	answers := map[string]string{
@@ -174,7 +173,7 @@ func TestCutShort(t *testing.T) {
 		"/nothing": "",
 		"/away": head + "Content-Length: 5000\r\n\r\n<script>location.href = '/whole'</script>" +
 			page,
-		"/closed": head + "\r\n" + page, // its end is the connection's
+		"/closed": head + "\r\n" + page, // its end is that of the connection
 	}
 	read := make(chan struct{}, 1)
 	b := newBrowser(t, Config{}, func(w http.ResponseWriter, r *http.Request) {
@@ -196,10 +195,10 @@ func TestCutShort(t *testing.T) {
 		_, _ = io.WriteString(conn, answer)
 		switch r.URL.Path {
 		case "/reset":
-			<-read // a reset may overtake what was sent
+			<-read // a reset may overtake sent data
 			_ = conn.(*net.TCPConn).SetLinger(0)
 		case "/away":
-			_, _ = conn.Read(make([]byte, 1)) // the page goes elsewhere meanwhile
+			_, _ = conn.Read(make([]byte, 1)) // the page moves elsewhere meanwhile
 		}
 	})
 	for path, want := range map[string]fault.Code{"/length": fault.PageProtocol,
@@ -219,8 +218,8 @@ func TestCutShort(t *testing.T) {
 	}
 }
 
-// TestTheCallersTime: a page that never loads is taken as it stands before its time is over, also
-// when the caller's is over before that.
+// TestTheCallersTime: a page that never finishes loading is read before its time is over, also when
+// the caller's deadline is earlier.
 func TestTheCallersTime(t *testing.T) {
 	b := newBrowser(t, Config{}, func(w http.ResponseWriter, r *http.Request) {
 		if r.URL.Path == "/hang" {
@@ -256,8 +255,7 @@ func TestHops(t *testing.T) {
 	}
 }
 
-// A panic beside the load, where the browser's messages are read, is the page's end and no other
-// one's.
+// A panic in the code that reads the browser's messages ends only its own page.
 func TestPanicBesideTheLoad(t *testing.T) {
 	b := newBrowser(t, Config{}, func(w http.ResponseWriter, r *http.Request) {
 		if r.URL.Path == "/from" {
@@ -274,7 +272,7 @@ func TestPanicBesideTheLoad(t *testing.T) {
 	}
 }
 
-// TestProcessOfTheBrowser: when it ends by itself, its pages fail, and the next one has another.
+// TestProcessOfTheBrowser: if the process ends, its pages fail, and the next has a new process.
 func TestProcessOfTheBrowser(t *testing.T) {
 	asked := make(chan struct{}, 1)
 	b := newBrowser(t, Config{}, func(w http.ResponseWriter, r *http.Request) {
@@ -303,7 +301,7 @@ func TestProcessOfTheBrowser(t *testing.T) {
 	}
 }
 
-// TestBusy: a browser takes as many pages as it may, and says so to the next.
+// TestBusy: a browser takes as many pages as allowed, and refuses the next.
 func TestBusy(t *testing.T) {
 	asked := make(chan struct{}, 1)
 	b := newBrowser(t, Config{Pages: 1}, func(_ http.ResponseWriter, r *http.Request) {
@@ -329,8 +327,7 @@ func TestBusy(t *testing.T) {
 	}
 }
 
-// TestNobodyHasAllPlaces: as many pages of one customer as may be, none of which ends, leave a
-// place for another's.
+// TestNobodyHasAllPlaces: endless pages of one customer leave a place for another's.
 func TestNobodyHasAllPlaces(t *testing.T) {
 	const places = 3
 	asked := make(chan struct{}, places)
@@ -372,11 +369,11 @@ func TestNobodyHasAllPlaces(t *testing.T) {
 	}
 }
 
-// TestDownloads: a page leaves no file behind, and a browser that is killed no directory.
+// TestDownloads: a page leaves no file behind, and a killed browser leaves no directory.
 func TestDownloads(t *testing.T) {
 	home := t.TempDir()
 	t.Setenv("HOME", home)
-	temporary, err := os.MkdirTemp("", "t") // the path of a socket is short
+	temporary, err := os.MkdirTemp("", "t") // the path of a socket must be short
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -397,7 +394,7 @@ func TestDownloads(t *testing.T) {
 			save(URL.createObjectURL(new Blob(["x".repeat(1 << 20)]))); save("/file"); save("data:application/octet-stream,xxx")</script>`)
 	})
 	if _, err := load(t, b, Ask{URL: "http://a.example/"}); err != nil {
-		t.Logf("the page: %v", err) // a link to a file leads away from it
+		t.Logf("the page: %v", err) // a link to a file navigates away
 	}
 	if asked.Load() == 0 {
 		t.Error("the page asked for no file")
@@ -419,7 +416,7 @@ func TestDownloads(t *testing.T) {
 	}
 }
 
-// TestOpenWithoutABrowser: what is no browser is found out before a page needs one.
+// TestOpenWithoutABrowser: Open finds out that a program is not a browser.
 func TestOpenWithoutABrowser(t *testing.T) {
 	client, err := egress.New(egress.Config{})
 	if err != nil {
@@ -452,8 +449,8 @@ func TestOpenWithoutABrowser(t *testing.T) {
 	}
 }
 
-// TestAStartThatNobodyAwaits: a caller may go away while a process starts, which then fails. The
-// next page has another one.
+// TestAStartThatNobodyAwaits: a caller leaves while a process starts, and the start fails. The next
+// page gets another process.
 func TestAStartThatNobodyAwaits(t *testing.T) {
 	config := Config{Path: writeProgram(t, "exit 1")}
 	config.setDefaults()

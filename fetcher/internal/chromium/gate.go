@@ -19,8 +19,8 @@ import (
 	"shoal.dev/shoal/pkg/reading"
 )
 
-// gate is the proxy of one page. Whatever the page asks for comes here, and goes out by pkg/egress
-// within the page's bounds, or not at all.
+// gate is the proxy of one page. All requests of the page come here, and leave through pkg/egress
+// within the page's bounds or not at all.
 type gate struct {
 	client   *egress.Client
 	reader   *reading.Guard
@@ -33,14 +33,14 @@ type gate struct {
 	requests atomic.Int64 // left
 	bytes    atomic.Int64 // left
 	received atomic.Int64
-	over     chan struct{} // closed when the page has sent and received too much
+	over     chan struct{} // closed when the page has exceeded its bytes
 	overOnce sync.Once
 
 	mu     sync.Mutex
-	failed map[string]error // by host and port: why it was not reached
+	failed map[string]error // by host and port: why the connection failed
 }
 
-// errSpent says that a page went over one of its bounds.
+// errSpent says that a page exceeded one of its bounds.
 var errSpent = errors.New("the page asks for too much")
 
 func errTooMuch() error {
@@ -51,7 +51,7 @@ func errTooMany() error {
 	return fault.Wrap(fault.PageTooLarge, errSpent, "The page makes too many requests.")
 }
 
-// openGate listens on the loopback for one page, which is a caller's.
+// openGate listens on the loopback for one page of a caller.
 func openGate(ctx context.Context, config *Config, caller string, via *egress.Proxy, requests int,
 	bytes int64) (*gate, error) {
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
@@ -67,15 +67,15 @@ func openGate(ctx context.Context, config *Config, caller string, via *egress.Pr
 	return g, nil
 }
 
-// refuseMore lets the page open no further connection; what it has goes on.
+// refuseMore refuses new connections of the page; open ones go on.
 func (g *gate) refuseMore() { g.requests.Store(0) }
 
 func (g *gate) address() string { return g.listener.Addr().String() }
 
-// close ends all that the page still has open.
+// close closes everything that the page still has open.
 func (g *gate) close() {
 	g.cancel()
-	_ = g.listener.Close() // nothing is left to lose
+	_ = g.listener.Close() // nothing can be lost
 	g.running.Wait()
 }
 
@@ -89,12 +89,12 @@ func (g *gate) accept() {
 	}
 }
 
-// guard runs what reads a connection: a panic is the connection's end.
+// guard runs code that reads a connection. A panic ends the connection.
 func (g *gate) guard(read func()) {
 	_ = g.reader.Run(reading.Page{URL: "a connection of the browser's"}, read)
 }
 
-// serve answers one connection of the browser's, which ends with its first request.
+// serve answers one connection of the browser, which ends with its first request.
 func (g *gate) serve(conn net.Conn) {
 	defer conn.Close()
 	stop := context.AfterFunc(g.ctx, func() { _ = conn.Close() })
@@ -131,7 +131,7 @@ func (g *gate) serve(conn net.Conn) {
 	}
 }
 
-// split is where a request goes. A host that cannot be one fails in Tunnel.
+// split returns the target of a request. An invalid host fails in Tunnel.
 func split(request *http.Request) (host string, port uint16) {
 	authority, scheme := request.Host, "80"
 	if request.Method == http.MethodConnect {
@@ -175,33 +175,33 @@ func (g *gate) forward(conn, to net.Conn, request *http.Request) error {
 	}
 	defer response.Body.Close()
 	response.Close = true
-	_ = response.Write(conn) // an answer that breaks off breaks off for the page, too
+	_ = response.Write(conn) // a response that breaks off breaks off for the page, too
 	return metered.brokenTo(conn)
 }
 
-// join carries a tunnel until one side ends it; sent is what the page sends.
+// join relays a tunnel until one side ends it; sent reads what the page sends.
 func (g *gate) join(page, host net.Conn, sent *meter) {
 	var ways sync.WaitGroup
 	ways.Go(func() {
-		_, _ = io.Copy(host, sent) // its end is the tunnel's
+		_, _ = io.Copy(host, sent) // its end is the tunnel's end
 		_ = host.Close()
 	})
 	ways.Go(func() {
 		metered := &meter{Reader: host, gate: g}
 		_, _ = io.Copy(page, metered)
-		_ = metered.brokenTo(page) // the browser says so
+		_ = metered.brokenTo(page) // the browser reports the error
 		_ = page.Close()
 	})
 	ways.Wait()
 }
 
-// meter counts what a page receives, or sends.
+// meter counts the bytes that a page receives or sends.
 type meter struct {
 	io.Reader
 	gate *gate
 	sent bool
-	read int64 // of one connection
-	err  error // why there is no more, unless it ended
+	read int64 // on this connection
+	err  error // why reading failed; nil after a regular end
 }
 
 func (m *meter) Read(p []byte) (int, error) {
@@ -221,16 +221,16 @@ func (m *meter) Read(p []byte) (int, error) {
 	return n, err
 }
 
-// brokenTo lets the browser's connection end as the host's has. One that merely closed would be the
-// whole of an answer that has no length.
+// brokenTo ends the browser's connection as the host's ended. After a plain close, a response
+// without a length would look complete.
 func (m *meter) brokenTo(conn net.Conn) error {
 	if tcp, ok := conn.(*net.TCPConn); ok && m.err != nil {
-		_ = tcp.SetLinger(0) // it is closed with a reset
+		_ = tcp.SetLinger(0) // Close then sends a reset
 	}
 	return m.err
 }
 
-// note keeps why a host was not reached: the first reason.
+// note records the first reason why a host was not reached.
 func (g *gate) note(host string, port uint16, err error) {
 	key := net.JoinHostPort(host, strconv.Itoa(int(port)))
 	g.mu.Lock()
@@ -240,10 +240,10 @@ func (g *gate) note(host string, port uint16, err error) {
 	}
 }
 
-// maxNoted bounds the hosts of one page whose failure is kept.
+// maxNoted bounds the hosts of one page whose failures are recorded.
 const maxNoted = 100
 
-// reason is why a canonical address was not reached, nil when it was.
+// reason returns why a canonical address was not reached, or nil.
 func (g *gate) reason(url string) error {
 	host, port := address.HostOf(url), "80"
 	if strings.HasPrefix(url, "https:") {

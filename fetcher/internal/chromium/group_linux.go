@@ -8,30 +8,29 @@ import (
 	"syscall"
 )
 
-// inGroup gives a browser a process group of its own, an end with ours, and a place for its
-// temporary files. That place is removed after it: a browser that is killed leaves them where they
-// are.
+// inGroup gives a browser its own process group, kills it when our process dies, and sets its
+// temporary directory. We remove that directory, because a killed browser leaves its files.
 func inGroup(cmd *exec.Cmd, dir string) {
 	cmd.Env = append(cmd.Environ(), "TMPDIR="+dir)
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true, Pdeathsig: syscall.SIGKILL}
 }
 
-// killGroup ends a browser with all its children.
+// killGroup kills a browser with all its children.
 func killGroup(pid int) {
 	if pid > 1 {
-		_ = syscall.Kill(-pid, syscall.SIGKILL) // what is gone is gone
+		_ = syscall.Kill(-pid, syscall.SIGKILL) // it may have ended already
 	}
 }
 
-// killProcess ends one of its children.
+// killProcess kills one child of a browser.
 func killProcess(pid int) {
 	if pid > 1 {
-		_ = syscall.Kill(pid, syscall.SIGKILL) // what is gone is gone
+		_ = syscall.Kill(pid, syscall.SIGKILL) // it may have ended already
 	}
 }
 
-// memoryOfGroup is the memory, in bytes, that a browser and its children have for themselves, and
-// which of them has most.
+// memoryOfGroup returns the private memory, in bytes, of a browser and its children, and the
+// process that has most.
 func memoryOfGroup(pid int) (bytes int64, largest int) {
 	entries, err := os.ReadDir("/proc")
 	if err != nil || pid <= 1 {

@@ -7,18 +7,18 @@ import (
 	"os/exec"
 )
 
-// inGroup leaves the browser as it is.
+// inGroup does nothing on this system.
 func inGroup(*exec.Cmd, string) {}
 
-// killGroup ends the browser; its children end with it.
+// killGroup kills the browser; its children end with it.
 func killGroup(pid int) {
 	if process, err := os.FindProcess(pid); err == nil && pid > 1 {
 		_ = process.Kill()
 	}
 }
 
-// killProcess is not needed where memory is not known.
+// killProcess does nothing: memory is unknown on this system.
 func killProcess(int) {}
 
-// memoryOfGroup is not known here: the bound of memory does not hold.
+// memoryOfGroup returns 0: memory is unknown, so its bound is not enforced.
 func memoryOfGroup(pid int) (bytes int64, largest int) { return 0, pid }

@@ -17,41 +17,41 @@ import (
 	"shoal.dev/shoal/pkg/fault"
 )
 
-// Ask is what to load.
+// Ask says what to load.
 type Ask struct {
 	URL      string    // canonical
-	Customer string    // whose page it is: customers take turns
-	Deadline time.Time // of everything
+	Customer string    // customers take turns
+	Deadline time.Time // for the whole load
 	Proxy    *egress.Proxy
-	// BeforeHop is asked before the page itself goes to another address, by a redirect or a script.
-	// Its error ends the load.
+	// BeforeHop is called before the page itself moves to another address, by a redirect or a
+	// script. Its error ends the load.
 	BeforeHop func(ctx context.Context, url string) error
 	MaxHops   int
-	// More loads more into the page, at most Max times in all: by a click on what Click selects, or
-	// by scrolling to the end.
+	// More loads more content into the page, Max loads in all: by clicking the element that Click
+	// selects, or by scrolling to the end.
 	More  bool
 	Click string
 	Max   int
 }
 
-// Page is what was loaded. What there is of it stands beside an error, too.
+// Page is what was loaded. It is filled as far as possible even with an error.
 type Page struct {
 	Status      int               // of the document; 0 when none came
 	Final       string            // its address, canonical
-	Header      map[string]string // of its answer, names in lower case
+	Header      map[string]string // of the document's response, names in lower case
 	ContentType string
-	// UTF-8: the document as scripts have left it; what is no document, as it came
+	// UTF-8: a document as its scripts left it; anything else as received
 	Body     []byte
 	Received int64 // bytes, over all requests of the page
 	Hops     int
-	Loads    int // the first included
+	Loads    int // including the first
 }
 
-// ErrBusy says that as many pages are loaded as may be, or of one customer: nothing was asked for.
-// Whoever comes again within ComeAgain keeps their turn.
+// ErrBusy says that the browser, or the customer's share of it, is full. Nothing was requested.
+// Callers that return within ComeAgain keep their turn.
 var ErrBusy = errors.New("chromium: as many pages are loaded as may be")
 
-// ComeAgain is for how long a place is kept for who was refused.
+// ComeAgain is how long a refused caller's turn is kept.
 const ComeAgain = 16 * time.Second
 
 // Load loads a page. Its errors are *fault.Error with a page code, BeforeHop's, ErrBusy, or the
@@ -60,7 +60,7 @@ func (b *Browser) Load(ctx context.Context, ask Ask) (*Page, error) {
 	got := &Page{Final: ask.URL}
 	ctx, cancel := context.WithDeadline(ctx, ask.Deadline)
 	defer cancel()
-	ask.Deadline, _ = ctx.Deadline() // the caller's may be earlier
+	ask.Deadline, _ = ctx.Deadline() // the caller's deadline may be earlier
 	if !b.places.Enter(ask.Customer, time.Now()) {
 		return got, ErrBusy
 	}
@@ -84,7 +84,7 @@ func (b *Browser) Load(ctx context.Context, ask Ask) (*Page, error) {
 		}))
 	defer func() {
 		g.close()
-		// a page that is busy takes its time to close; Close waits for it
+		// closing a busy page takes time; Close waits for it
 		go b.closePage(p, closePage)
 	}()
 	run, stop := context.WithDeadline(pageCtx, ask.Deadline)
@@ -101,8 +101,8 @@ func (b *Browser) Load(ctx context.Context, ask Ask) (*Page, error) {
 	return got, v.verdict(ctx, p, err)
 }
 
-// closePage closes a page, and gives back its process. A process that does not let go of it is
-// killed.
+// closePage closes a page and gives back its process. It kills a process that does not close the
+// page.
 func (b *Browser) closePage(p *process, closePage func()) {
 	late := time.AfterFunc(closeTime, func() { b.destroy(p, "a page does not close") })
 	closePage()
@@ -117,7 +117,7 @@ func ended(ctx context.Context) error {
 	return ctx.Err()
 }
 
-// verdict is the error of a load in the words of pages.
+// verdict turns the error of a load into a page's error.
 func (v *visit) verdict(ctx context.Context, p *process, err error) error {
 	v.mu.Lock()
 	defer v.mu.Unlock()
@@ -181,7 +181,7 @@ func (v *visit) run(ctx context.Context) error {
 	return v.read(ctx)
 }
 
-// prepare makes every request for a document, and what is left out, ask first.
+// prepare intercepts requests for documents, and for the kinds that are left out.
 func (v *visit) prepare(ctx context.Context) error {
 	patterns := []*fetch.RequestPattern{}
 	for _, kind := range []network.ResourceType{network.ResourceTypeDocument,
@@ -200,7 +200,7 @@ func (v *visit) prepare(ctx context.Context) error {
 	return err
 }
 
-// notReached is why a navigation brought nothing.
+// notReached returns why a navigation failed, or nil.
 func (v *visit) notReached(went *page.NavigateResult) error {
 	if went.IsDownload {
 		return fault.New(fault.PageNotHTML, "The address is a file to be kept, no page.")
@@ -230,11 +230,11 @@ func (v *visit) notReached(went *page.NavigateResult) error {
 	}
 }
 
-// brokeOff is the error of a document whose body did not come whole. Browsers show what came of it,
-// but a page is delivered only when it was read whole (decision 16).
+// brokeOff returns the error for a document whose body did not arrive whole. Browsers show a
+// partial page, but only a page that was read whole is delivered (decision 16).
 func (v *visit) brokeOff(text string) error {
 	select {
-	case <-v.gate.over: // by ourselves
+	case <-v.gate.over: // the gate cut it off
 		return errTooMuch()
 	default:
 	}
@@ -244,7 +244,7 @@ func (v *visit) brokeOff(text string) error {
 	return fault.New(fault.PageProtocol, "The answer broke off (%s).", text)
 }
 
-// awaitQuiet waits until the page is there and fetches nothing more, or has had its time.
+// awaitQuiet waits until the page is loaded and makes no more requests, or its time is over.
 func (v *visit) awaitQuiet(ctx context.Context) error {
 	latest := time.NewTimer(time.Until(v.ask.Deadline) - marginBefore)
 	defer latest.Stop()
@@ -269,7 +269,7 @@ func (v *visit) awaitQuiet(ctx context.Context) error {
 		case now.loaded && enough == nil:
 			enough = time.After(settleAfter)
 		case !now.loaded:
-			enough = nil // the page went elsewhere
+			enough = nil // the page moved to another address
 		}
 		select {
 		case <-v.changed:
@@ -288,7 +288,7 @@ func (v *visit) awaitQuiet(ctx context.Context) error {
 	}
 }
 
-// read takes the document as it stands, or what came in its place.
+// read reads the document as it stands, or the body if it is not a document.
 func (v *visit) read(ctx context.Context) error {
 	v.mu.Lock()
 	document, mime := v.document, v.got.ContentType
@@ -321,7 +321,7 @@ func (v *visit) keepBody(body []byte, contentType string) {
 	v.got.Body, v.got.ContentType = body, contentType
 }
 
-// isDocument says whether a type is shown as a document of its own.
+// isDocument says whether browsers show a type as a document.
 func isDocument(mime string) bool {
 	mime, _, _ = strings.Cut(mime, ";")
 	return mime == "" || mime == "text/html" || mime == "application/xhtml+xml"

@@ -20,38 +20,38 @@ import (
 	"shoal.dev/shoal/pkg/reading"
 )
 
-// visit is one page being loaded.
+// visit is the loading of one page.
 type visit struct {
 	ask     *Ask
 	got     *Page
 	gate    *gate
 	reader  *reading.Guard
-	body    int64 // bytes at most
+	body    int64 // at most this many bytes
 	changed chan struct{}
 	paused  chan *fetch.EventRequestPaused
 	dialogs chan struct{}
-	spent   chan struct{} // closed when no further request may be made
-	stop    func()        // ends what is under way
+	spent   chan struct{} // closed when no more requests are allowed
+	stop    func()        // ends the load
 
 	mu       sync.Mutex  // guards what follows, and got while the page loads
 	frame    cdp.FrameID // the page itself
 	document network.RequestID
 	asked    int    // requests for the page itself
-	left     int    // requests that may be made
+	left     int    // requests still allowed
 	refused  error  // by BeforeHop, or for too many hops
-	leaving  bool   // another document has been asked for
-	broken   bool   // what stands there is the browser's own page about a failure
-	cut      string // why the document's body broke off, in the browser's words; "": it has not
+	leaving  bool   // another document was requested
+	broken   bool   // the browser shows its own error page
+	cut      string // the browser's text for why the document's body broke off; ""
 	crashed  bool   // the page's own process has ended
 	loader   cdp.LoaderID
-	stages   map[cdp.LoaderID]*stage // of every document that the page has been
-	over     bool                    // what is still heard comes too late
+	stages   map[cdp.LoaderID]*stage // of every document of the page so far
+	over     bool                    // the load is over: later events are ignored
 }
 
-// stage is how far a document has come.
+// stage is the progress of a document.
 type stage struct{ parsed, loaded, idle bool }
 
-// stageLocked is that of a document.
+// stageLocked returns the stage of a document.
 func (v *visit) stageLocked(of cdp.LoaderID) *stage {
 	s := v.stages[of]
 	if s == nil {
@@ -61,7 +61,7 @@ func (v *visit) stageLocked(of cdp.LoaderID) *stage {
 	return s
 }
 
-// nowLocked is how far the page has come.
+// nowLocked returns the stage of the current document.
 func (v *visit) nowLocked() stage {
 	if v.leaving || v.loader == "" {
 		return stage{}
@@ -69,7 +69,7 @@ func (v *visit) nowLocked() stage {
 	return *v.stageLocked(v.loader)
 }
 
-// guard runs what reads the browser's messages beside the load: a panic is the page's end.
+// guard runs code that reads the browser's messages. A panic ends the page.
 func (v *visit) guard(read func()) {
 	if panicked := v.reader.Run(reading.Page{URL: v.ask.URL}, read); panicked != nil {
 		v.mu.Lock()
@@ -79,7 +79,7 @@ func (v *visit) guard(read func()) {
 	}
 }
 
-// hear is called with every event, in order. It must not wait.
+// hear handles every event, in order. It must not block.
 func (v *visit) hear(event any) {
 	v.mu.Lock()
 	defer v.mu.Unlock()
@@ -90,20 +90,20 @@ func (v *visit) hear(event any) {
 	case *fetch.EventRequestPaused:
 		select {
 		case v.paused <- e:
-		default: // more than a page may ask for: it waits for ever
+		default: // beyond the bound: the request is never answered
 		}
 		return
 	case *inspector.EventTargetCrashed:
 		v.crashed = true
-		v.stop() // nothing is answered any more
+		v.stop() // the browser answers nothing any more
 		return
 	case *page.EventJavascriptDialogOpening:
 		select {
 		case v.dialogs <- struct{}{}:
-		default: // one is enough
+		default: // one is pending already
 		}
 		return
-	case *network.EventRequestWillBeSentExtraInfo: // it has gone out
+	case *network.EventRequestWillBeSentExtraInfo: // the request was sent
 		if v.left--; v.left == 0 {
 			v.gate.refuseMore()
 			close(v.spent)
@@ -115,7 +115,7 @@ func (v *visit) hear(event any) {
 		}
 		v.receiveLocked(e)
 	case *network.EventLoadingFailed:
-		if e.RequestID != v.document || e.Canceled { // cancelled: the page goes elsewhere
+		if e.RequestID != v.document || e.Canceled { // canceled: the page moves elsewhere
 			return
 		}
 		v.cut = e.ErrorText
@@ -146,7 +146,7 @@ func (v *visit) hear(event any) {
 	}
 }
 
-// receiveLocked notes the answer with the page's document.
+// receiveLocked records the response with the page's document.
 func (v *visit) receiveLocked(e *network.EventResponseReceived) {
 	r := e.Response
 	v.document, v.cut, v.got.Status = e.RequestID, "", int(r.Status)
@@ -163,9 +163,9 @@ func (v *visit) receiveLocked(e *network.EventResponseReceived) {
 	}
 }
 
-// answer decides on the requests that ask first, and dismisses dialogs, for which the page would
-// wait. Once the page has made as many requests as it may, all others ask, and are refused. The
-// connections that it has could carry any number of them.
+// answer decides on intercepted requests, and dismisses dialogs, which would block the page. Once
+// the page has used up its requests, it intercepts and refuses all others. Otherwise open
+// connections could carry any number of them.
 func (v *visit) answer(ctx context.Context) {
 	spent := v.spent
 	for {
@@ -174,11 +174,11 @@ func (v *visit) answer(ctx context.Context) {
 			return
 		case <-spent:
 			spent = nil
-			// one that fails is of a page that has gone
+			// it fails only if the page is gone
 			_, _ = chromedp.Call(ctx, fetch.Enable, fetch.EnableParams{
 				Patterns: []*fetch.RequestPattern{{URLPattern: "*"}}})
 		case <-v.dialogs:
-			// it may be gone
+			// the dialog may be gone
 			_, _ = chromedp.Call(ctx, page.HandleJavaScriptDialog,
 				page.HandleJavaScriptDialogParams{})
 		case e := <-v.paused:
@@ -191,7 +191,7 @@ func (v *visit) answer(ctx context.Context) {
 			case v.isSpent():
 				allowed = false
 			}
-			// A request whose answer fails is one of a page that has gone.
+			// An error here means that the page is gone.
 			if allowed {
 				_, _ = chromedp.Call(ctx, fetch.ContinueRequest,
 					fetch.ContinueRequestParams{RequestID: e.RequestID})
@@ -203,7 +203,7 @@ func (v *visit) answer(ctx context.Context) {
 	}
 }
 
-// isSpent says that no further request may be made.
+// isSpent says whether no more requests are allowed.
 func (v *visit) isSpent() bool {
 	select {
 	case <-v.spent:
@@ -213,7 +213,7 @@ func (v *visit) isSpent() bool {
 	}
 }
 
-// hop says whether the page itself may be asked for at an address.
+// hop says whether the page itself may be requested at an address.
 func (v *visit) hop(ctx context.Context, url string) bool {
 	v.mu.Lock()
 	v.asked++
@@ -250,7 +250,7 @@ func (v *visit) hop(ctx context.Context, url string) bool {
 	return true
 }
 
-// loadMore clicks or scrolls until nothing new comes, the bound is reached or time is short.
+// loadMore clicks or scrolls until nothing new loads, the bound is reached or time is short.
 func (v *visit) loadMore(ctx context.Context) error {
 	size, err := v.measure(ctx)
 	if err != nil {
@@ -274,11 +274,10 @@ func (v *visit) loadMore(ctx context.Context) error {
 	return nil
 }
 
-// growEvery is how often a page is looked at for what a click or a scroll has loaded.
+// growEvery is how often the page is measured after a click or a scroll.
 const growEvery = 100 * time.Millisecond
 
-// grows waits until the page is larger, and then has stopped growing for a look, or its time for
-// that is over.
+// grows waits until the page has grown and then stopped growing, or the time for that is over.
 func (v *visit) grows(ctx context.Context, from int) (int, error) {
 	limit := time.NewTimer(moreWithin)
 	defer limit.Stop()
@@ -304,14 +303,14 @@ func (v *visit) grows(ctx context.Context, from int) (int, error) {
 	}
 }
 
-// measure counts the page's elements and the characters of its text.
+// measure returns the number of the page's elements plus the length of its text.
 func (v *visit) measure(ctx context.Context) (int, error) {
 	return chromedp.Run(ctx, chromedp.Evaluate[int](
 		`document.getElementsByTagName("*").length + (document.body ? document.body.textContent.length : 0)`))
 }
 
-// moreScript clicks on what a selector finds, or scrolls to the end. It is false when there is
-// nothing to click on, or the browser cannot read the selector.
+// moreScript clicks the selected element, or scrolls to the end. It returns false if there is
+// nothing to click, or the selector is invalid.
 func moreScript(click string) string {
 	if click == "" {
 		return `(() => {window.scrollTo(0, document.documentElement.scrollHeight); return true})()`
@@ -322,7 +321,7 @@ func moreScript(click string) string {
 		e.scrollIntoView(); e.click(); return true})()`
 }
 
-// readScript is the document's text, or null when it is too long.
+// readScript returns the document's text, or null if it is too long.
 func readScript(most int64) string {
 	return fmt.Sprintf(`(() => {const e = document.documentElement; if (!e) return "";
 		const text = "<!DOCTYPE html>" + e.outerHTML; return text.length > %d ? null : text})()`, most)

@@ -10,7 +10,7 @@ import (
 	"shoal.dev/shoal/testkit/allocs"
 )
 
-// TestAllocations guards an item's way through the frontier: added, taken, done.
+// TestAllocations guards an item's path through the frontier: added, taken, done.
 func TestAllocations(t *testing.T) {
 	f, now := newFrontier(), epoch
 	const hosts = 100

@@ -12,26 +12,26 @@ import (
 	"shoal.dev/shoal/pkg/ids"
 )
 
-// simulation runs random work through a frontier with a number of workers, checking every start.
+// simulation runs random work through a frontier with some workers, and checks every start.
 type simulation struct {
 	t       *rapid.T
 	f       *Frontier
 	rng     *rand.Rand
 	now     time.Time
 	workers int
-	bounded bool // the frontier knows how many workers there are
+	bounded bool // the frontier knows the number of workers
 	running []*run
 	hosts   map[string]*simHost
 	delayed map[*Item]bool
 	weights map[*Item]int64 // bytes held
-	kept    map[*Item]bool  // of these, items that wait, which nobody has taken
-	left    int             // items that have not ended
+	kept    map[*Item]bool  // waiting items among them, not yet taken
+	left    int             // items that have not finished
 }
 
 type run struct {
 	it    *Item
 	until time.Time
-	hosts map[string]bool // where it has a connection
+	hosts map[string]bool // where it holds a connection
 }
 
 type simHost struct {
@@ -39,10 +39,10 @@ type simHost struct {
 	begun   bool
 	active  int
 	spacing time.Duration       // after the last start
-	own     map[ids.ID]ownStart // the last ones of runs
+	own     map[ids.ID]ownStart // by run, the last starts
 	blocked time.Time
 	waiting int
-	pace    Pace // of all its items, when they agree
+	pace    Pace // of all its items, if they agree
 	uniform bool
 }
 
@@ -51,7 +51,7 @@ type ownStart struct {
 	spacing time.Duration
 }
 
-// checkStart checks the pace of an item's run at a host, by its own starts and beside others'.
+// checkStart checks the pace of an item's run at a host, against its own starts and others'.
 func (s *simulation) checkStart(name string, it *Item) {
 	h, want := s.hosts[name], it.Pace.spacing()
 	if own := h.own[it.Job]; s.now.Sub(own.at) < own.spacing {
@@ -103,7 +103,7 @@ func (s *simulation) checkShare(it *Item, kept bool) {
 	}
 }
 
-// startAll hands out what is ready and returns how long nothing will be.
+// startAll hands out what is ready, and returns how long nothing more will be.
 func (s *simulation) startAll() time.Duration {
 	for len(s.running) < s.workers {
 		it, wait := s.f.Next(s.now)
@@ -141,7 +141,7 @@ func (s *simulation) startAll() time.Duration {
 	return Forever
 }
 
-// takeKept hands out an item that holds something, of a customer who begins nothing.
+// takeKept hands out an item that holds bytes, of a customer that may begin nothing.
 func (s *simulation) takeKept() *Item {
 	for it := range s.kept {
 		if s.f.Rests(it.Customer) && s.f.TakeItem(it, s.rng.IntN(2) > 0, s.now) {
@@ -161,7 +161,7 @@ func (s *simulation) hop(r *run) {
 	}
 	s.checkStart(to, r.it)
 	if r.it.Pace != s.hosts[to].pace {
-		s.hosts[to].uniform = false // the run's next start there goes by this pace
+		s.hosts[to].uniform = false // this pace limits the run's next start there
 	}
 	if !r.hosts[to] {
 		s.connect(to, r.it.Pace)
@@ -169,7 +169,7 @@ func (s *simulation) hop(r *run) {
 	r.hosts[to] = true
 }
 
-// conserved checks that no worker is left idle while a host could be asked.
+// conserved checks that no worker is idle while a host could be used.
 func (s *simulation) conserved() {
 	for name, h := range s.hosts {
 		if h.waiting == 0 || !h.uniform || h.pace.Connections > 0 &&
@@ -182,8 +182,8 @@ func (s *simulation) conserved() {
 	}
 }
 
-// listed checks that whatever may start at a ready host is in the turns, or the host looks at it
-// again in time. The host's turn may be of a customer who may start nothing for long.
+// listed checks that whatever may start at a ready host is in the turns, or that the host wakes in
+// time. The host's turn may belong to a customer that may start nothing for long.
 func (s *simulation) listed() {
 	now := s.f.nanos(s.now)
 	for name, h := range s.f.hosts {
@@ -201,10 +201,10 @@ func (s *simulation) listed() {
 	}
 }
 
-// mostBytes is what customers are to hold together, in simulations with bounds.
+// mostBytes is what customers should hold together, in simulations with bounds.
 const mostBytes = 640
 
-// weighOne lets a running item hold something, or more.
+// weighOne makes a running item hold bytes, or more of them.
 func (s *simulation) weighOne() {
 	if len(s.running) > 0 && s.rng.IntN(4) == 0 {
 		it := s.running[s.rng.IntN(len(s.running))].it
@@ -214,13 +214,13 @@ func (s *simulation) weighOne() {
 	}
 }
 
-// forget gives back what an item holds.
+// forget releases what an item holds.
 func (s *simulation) forget(it *Item) {
 	s.f.Weigh(it.Customer, -s.weights[it])
 	delete(s.weights, it)
 }
 
-// finish ends the running item that ends first.
+// finish finishes the running item that ends first.
 func (s *simulation) finish(wait time.Duration) {
 	next := -1
 	for i, r := range s.running {
@@ -247,7 +247,7 @@ func (s *simulation) finish(wait time.Duration) {
 		}
 		h := s.hosts[answer.Host]
 		if until := s.now.Add(least); until.After(h.blocked) {
-			h.blocked, h.uniform = until, false // how long is not for the simulation to say
+			h.blocked, h.uniform = until, false // the simulation does not know for how long
 		}
 	}
 	s.disconnect(r)
@@ -261,7 +261,7 @@ func (s *simulation) finish(wait time.Duration) {
 		if keeps {
 			s.kept[r.it] = true
 		}
-		// the host may be forgotten meanwhile, with its connections
+		// the host may be dropped meanwhile
 		s.hosts[r.it.Host].uniform = false
 		s.delayed[r.it] = true
 		s.f.Resume(r.it, s.now.Add(time.Duration(s.rng.IntN(2000))*time.Millisecond), s.now)
@@ -270,7 +270,7 @@ func (s *simulation) finish(wait time.Duration) {
 	s.left--
 }
 
-// disconnect gives back the connections of what runs.
+// disconnect releases the connections of a running item.
 func (s *simulation) disconnect(r *run) {
 	for name := range r.hosts {
 		s.hosts[name].active--
@@ -340,7 +340,7 @@ func TestPaceAndProgress(t *testing.T) {
 	})
 }
 
-// With customers that always have something ready, none waits for more than one turn of each other.
+// If all customers always have something ready, none waits for more than one turn of each other.
 func TestTurnsOverAllHosts(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		f, now := newFrontier(), epoch
@@ -362,7 +362,7 @@ func TestTurnsOverAllHosts(t *testing.T) {
 	})
 }
 
-// A customer that shares all its hosts has as many turns as one that has others besides.
+// A customer whose hosts are all shared gets as many turns as one with other hosts.
 func TestTurnsAtSharedHosts(t *testing.T) {
 	f, now := newFrontier(), epoch
 	for n := range 300 {
@@ -382,7 +382,7 @@ func TestTurnsAtSharedHosts(t *testing.T) {
 	}
 }
 
-// Who has many other hosts before a shared one is not kept out of it by one that has only that.
+// A customer with many other hosts is not kept out of a shared one by its only user.
 func TestNobodyIsOvertakenTwice(t *testing.T) {
 	f, now := newFrontier(), epoch
 	for n := range 1000 {
@@ -406,7 +406,7 @@ func TestNobodyIsOvertakenTwice(t *testing.T) {
 	t.Errorf("overtaken %d times", overtaken)
 }
 
-// A slow run holds nobody up at a host, and has its turn when its own pace allows it.
+// A slow run holds nobody up at a host, and gets its turn when its own pace allows it.
 func TestSlowRunsHoldNobodyUp(t *testing.T) {
 	f, now := newFrontier(), epoch
 	slow, quick := Pace{Rate: 1. / 30, Connections: 2}, Pace{Rate: 1, Connections: 2}
@@ -443,7 +443,7 @@ func TestSlowRunsHoldNobodyUp(t *testing.T) {
 	forgotten(t, f, now.Add(time.Hour))
 }
 
-// A run that was passed over for its slower pace comes when the one before it has gone.
+// A run that was skipped for its slower pace runs once the run before it is gone.
 func TestSlowerPaceIsNotForgotten(t *testing.T) {
 	f, now := newFrontier(), epoch
 	first, slow := item(4, 4, "a", Pace{}), item(1, 1, "a", Pace{Connections: 1})

@@ -1,7 +1,7 @@
-// Package frontier owns the order in which a fetcher's tasks are started. It is polite towards each
-// host, and fair between customers and their runs, at each host and over all of them. It is pure
-// logic: it is told the time, starts nothing itself, and knows nothing of shards, pages or the log.
-// A Frontier belongs to one caller at a time.
+// Package frontier owns the order in which a fetcher starts its tasks. It is polite to each host,
+// and fair between customers and their runs, at each host and overall. It is pure logic: it is told
+// the time, starts nothing itself, and knows no shards, pages or log. A Frontier has one caller at
+// a time.
 package frontier
 
 import (
@@ -13,19 +13,19 @@ import (
 
 // Bounds of a host's back-off.
 const (
-	MaxBackoff = time.Minute // most that a throttling answer holds a host up
+	MaxBackoff = time.Minute // the longest back-off after a throttling answer
 )
 
-// backoffs are how long throttling answers in a row hold a host up that name no time.
+// backoffs are the back-offs after throttling answers in a row that name no time.
 var backoffs = retry.Backoff{First: time.Second, Most: MaxBackoff}
 
-// Forever is Next's wait when only a change from outside can make a task ready.
+// Forever is Next's wait when only an outside change can make a task ready.
 const Forever = time.Duration(1<<63 - 1)
 
-// Pace is what a run may ask of a host. Zero values set no bound.
+// Pace bounds a run's requests at a host. Zero values set no bound.
 type Pace struct {
 	Rate        float64 // request starts per second
-	Connections int     // requests under way at once
+	Connections int     // concurrent requests
 }
 
 func (p Pace) spacing() time.Duration {
@@ -35,60 +35,59 @@ func (p Pace) spacing() time.Duration {
 	return time.Duration(float64(time.Second) / p.Rate)
 }
 
-// Item is a task's next request. Its exported fields may be changed only while it is not in the
-// frontier.
+// Item is a task's next request. Change its exported fields only while it is outside the frontier.
 type Item struct {
 	Customer string
-	Job      ids.ID // belongs to one customer
+	Job      ids.ID // of one customer only
 	Host     string // authority
 	Pace     Pace
-	Open     bool // a connection to its host waits for it: it goes before the run's other hosts
+	Open     bool // a connection to its host is open: it goes before the run's other hosts
 	Value    any  // the caller's
 
 	state  state
-	at     int64 // while delayed: when it is due
-	place  int   // while delayed: in the heap
+	at     int64 // while delayed: due time
+	place  int   // while delayed: place in the heap
 	queue  *queue
-	node   node[Item] // while waiting: in queue
-	host   *host      // while running: where it holds a connection
+	node   node[Item] // while waiting: in its queue
+	host   *host      // while running: the host of its first connection
 	start  start      // while running: its start at host
-	others []*host    // while running: where redirects led
-	free   bool       // while running: it holds no connection any more
+	others []*host    // while running: hosts of redirects
+	free   bool       // while running: it has released its connections
 	whose  *customer  // while running
 }
 
-// start is a request start, and what was before it at its host.
+// start is a request start, with what it replaced at its host.
 type start struct {
 	at, last int64
-	begun    bool   // last says something
+	begun    bool   // last is set
 	queue    *queue // its own
-	own      int64  // the queue's notBefore
+	own      int64  // the queue's earlier notBefore
 }
 
 type state uint8
 
 const (
 	outside state = iota // not in the frontier
-	delayed              // not before its time
+	delayed              // waiting for its time
 	waiting              // in its queue
 	running              // handed out
 )
 
-// Answer tells how a host answered a request.
+// Answer reports how a host answered a request.
 type Answer struct {
-	Host       string        // who answered; "" when nobody did
+	Host       string        // the host that answered; "": none did
 	Throttled  bool          // with 429 or 503
-	RetryAfter time.Duration // as the answer says, 0 when it says nothing
-	Unasked    bool          // no request was made: the start is given back
+	RetryAfter time.Duration // of the answer; 0: none
+	Unasked    bool          // no request was made: the start is undone
 }
 
-// Frontier holds the items that wait or run. Every operation takes O(log n) steps, n being the
-// items in it. A host that becomes ready takes one for each run that waits there besides.
+// Frontier holds the items that wait or run. Each operation takes O(log n) steps for n items, plus
+// one step per waiting run for a host that becomes ready.
 type Frontier struct {
 	random    func() float64
 	epoch     time.Time
-	most      int   // items that may run at once; 0: any number
-	mostBytes int64 // that customers are to hold together; 0: any number
+	most      int   // items that may run at once; 0: no bound
+	mostBytes int64 // that customers should hold together; 0: no bound
 
 	hosts     map[string]*host
 	customers map[string]*customer
@@ -97,19 +96,19 @@ type Frontier struct {
 	shares    map[shareKey]*share
 
 	turns  list[customer] // customers that may have something ready, next turn first
-	asleep heap[*host]    // hosts that become ready, or forgotten, at a time
+	asleep heap[*host]    // hosts that become ready, or are dropped, at a time
 	later  heap[*Item]
 	size   int      // items waiting or delayed
 	runs   int      // items running
-	bytes  int64    // that customers hold, each up to a share
+	bytes  int64    // held by customers, counted up to a share each
 	beyond int64    // see Beyond
-	ready  int      // hosts that are
+	ready  int      // number of ready hosts
 	left   []string // hosts, see Left
 }
 
-// New makes an empty frontier of which most items are to run at once, and whose customers are to
-// hold mostBytes together; 0: any number. random gives numbers from 0 up to 1, for jitter. Times
-// given later are not before epoch.
+// New returns an empty frontier. At most most items run at once, and customers should hold at most
+// mostBytes together; 0: no bound. random returns numbers in [0, 1) for jitter. Later times must
+// not be before epoch.
 func New(epoch time.Time, most int, mostBytes int64, random func() float64) *Frontier {
 	return &Frontier{
 		random:    random,
@@ -126,23 +125,23 @@ func New(epoch time.Time, most int, mostBytes int64, random func() float64) *Fro
 
 func (f *Frontier) nanos(t time.Time) int64 { return int64(t.Sub(f.epoch)) }
 
-// Waiting counts the items that have not been handed out.
+// Waiting returns the number of items that have not been handed out.
 func (f *Frontier) Waiting() int { return f.size }
 
-// Ready counts the hosts that may be asked now and have something waiting.
+// Ready returns the number of hosts with something waiting that may start now.
 func (f *Frontier) Ready(now time.Time) int {
 	f.wake(f.nanos(now))
 	return f.ready
 }
 
-// Hosts counts the hosts that are remembered.
+// Hosts returns the number of hosts remembered.
 func (f *Frontier) Hosts() int { return len(f.hosts) }
 
-// Add takes in an item that is not in the frontier, at the end of its run's queue at its host.
+// Add appends an item to its run's queue at its host.
 func (f *Frontier) Add(it *Item, now time.Time) { f.enter(it, f.nanos(now), false) }
 
-// Resume is Add for a task that has begun already: it goes to the head of the queue, not before the
-// given time.
+// Resume is Add for a task that has already begun: it goes to the head of the queue, no earlier
+// than notBefore.
 func (f *Frontier) Resume(it *Item, notBefore, now time.Time) {
 	t := f.nanos(now)
 	if it.at = f.nanos(notBefore); it.at <= t {
@@ -173,8 +172,8 @@ func (f *Frontier) enter(it *Item, now int64, head bool) {
 	f.placeHost(h, now)
 }
 
-// Next hands out the item whose turn it is, or says how long none will be ready unless something
-// else happens. The item holds a connection of its host until Done.
+// Next hands out the item whose turn it is, or returns how long none will be ready without an
+// outside change. The item holds a connection of its host until Done.
 func (f *Frontier) Next(now time.Time) (*Item, time.Duration) {
 	t := f.nanos(now)
 	f.wake(t)
@@ -187,14 +186,14 @@ func (f *Frontier) Next(now time.Time) (*Item, time.Duration) {
 		}
 		f.pass(q)
 		if (q == turn || h.overtaken) && f.mayStart(turn.job.customer) {
-			// Who has waited longest at a host comes at least every second time. Else a run with
-			// many hosts could be first at each of them.
+			// The queue that waited longest at a host gets at least every second turn. Otherwise a
+			// run with many hosts could be first at each of them.
 			h.overtaken = false
 			f.pass(turn)
 			return f.start(turn, t), 0
 		}
 		if at, free := h.readyAt(q); !free || at > t {
-			// Its own pace says so. The host looks at it again when it may start.
+			// Its own pace forbids it. The host is woken when it may start.
 			q.job.ready.remove(&q.listed)
 			h.unlisted = true
 			if free && (h.place == noPlace || at < h.wakes) {
@@ -208,9 +207,9 @@ func (f *Frontier) Next(now time.Time) (*Item, time.Duration) {
 	return nil, f.sleep(t)
 }
 
-// TakeItem hands out a certain item out of turn, if its host may be asked now, though its customer
-// holds much. Where others may start as well, who has waited longest at the host comes at least
-// every second time.
+// TakeItem hands out a given item out of turn, if its host allows a start now, even if its customer
+// rests. With others, the queue that waited longest at the host still gets at least every second
+// turn.
 func (f *Frontier) TakeItem(it *Item, others bool, now time.Time) bool {
 	t := f.nanos(now)
 	f.wake(t)
@@ -251,9 +250,8 @@ func (f *Frontier) start(q *queue, now int64) *Item {
 	return it
 }
 
-// Hop asks for a request of a running item at another host, where a redirect leads. It also asks
-// for one more at a host where the item is. True takes the start and, at another host, a connection
-// until Done.
+// Hop asks for another request of a running item, usually at the host of a redirect. If it returns
+// true, it has taken a start, and at a new host also a connection until Done.
 func (f *Frontier) Hop(it *Item, name string, pace Pace, now time.Time) bool {
 	t := f.nanos(now)
 	h := f.hostOf(name)
@@ -276,8 +274,8 @@ func (f *Frontier) Hop(it *Item, name string, pace Pace, now time.Time) bool {
 	return true
 }
 
-// Free gives back the connections of a running item that asks for nothing more, with what its last
-// request taught.
+// Free releases the connections of a running item that makes no more requests, and learns from its
+// last answer.
 func (f *Frontier) Free(it *Item, answer Answer, now time.Time) {
 	f.free(it, answer, f.nanos(now))
 }
@@ -307,8 +305,7 @@ func (f *Frontier) disconnect(h *host, now int64) {
 	f.placeHost(h, now)
 }
 
-// Done takes a running item back out of the frontier, with what its last request taught. It is
-// Free, too.
+// Done removes a running item from the frontier, and learns from its last answer. It includes Free.
 func (f *Frontier) Done(it *Item, answer Answer, now time.Time) {
 	f.free(it, answer, f.nanos(now))
 	f.runs--
@@ -327,8 +324,7 @@ func (f *Frontier) noteLeft(h *host) {
 	}
 }
 
-// Left appends the hosts of the items that were done since the last call, but for those at which
-// something waits or runs.
+// Left appends the hosts of items done since the last call at which nothing waits or runs any more.
 func (f *Frontier) Left(names []string) []string {
 	for _, name := range f.left {
 		if h := f.hosts[name]; h == nil || h.isIdle() {
@@ -356,16 +352,15 @@ func (f *Frontier) learn(h *host, answer Answer, now int64) {
 	f.placeHost(h, now)
 }
 
-// Delay sets what has to pass between two starts at a host, whoever's they are. It holds as long as
-// the host is remembered: until nothing of it waits or runs and its pace allows a start.
+// Delay sets the least time between any two starts at a host. It holds while the host is
+// remembered.
 func (f *Frontier) Delay(name string, delay time.Duration) {
 	if h := f.hosts[name]; h != nil {
 		h.delay = delay
 	}
 }
 
-// Remove takes out an item that waits; it says false, and does nothing, when the item is not
-// waiting.
+// Remove removes a waiting or delayed item. It returns false for any other item.
 func (f *Frontier) Remove(it *Item, now time.Time) bool {
 	switch it.state {
 	case delayed:
@@ -383,7 +378,7 @@ func (f *Frontier) Remove(it *Item, now time.Time) bool {
 	return true
 }
 
-// wake moves on what has come due.
+// wake moves what has come due.
 func (f *Frontier) wake(now int64) {
 	for f.later.len() > 0 && f.later.first().at <= now {
 		it := f.later.first()
@@ -396,7 +391,7 @@ func (f *Frontier) wake(now int64) {
 	}
 }
 
-// sleep is how long nothing comes due.
+// sleep returns the time until something comes due.
 func (f *Frontier) sleep(now int64) time.Duration {
 	wait := Forever
 	if f.later.len() > 0 {

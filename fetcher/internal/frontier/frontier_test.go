@@ -39,8 +39,7 @@ func idle(t *testing.T, f *Frontier, now time.Time, want time.Duration) {
 	}
 }
 
-// What could be asked for is counted by hosts: neither what waits for a host's pace nor a second
-// page of a host.
+// Ready counts hosts: not those that wait for their pace, and not a second page of a host.
 func TestReady(t *testing.T) {
 	f, now := newFrontier(), epoch
 	pace := Pace{Rate: 1, Connections: 2}
@@ -66,7 +65,7 @@ func TestReady(t *testing.T) {
 	ready(0)
 }
 
-// What keeps something goes on though others of its run stand before it, which may not begin.
+// An item that keeps bytes can start before others of its run that may not begin.
 func TestTakeFromBehind(t *testing.T) {
 	f, now := newFrontier(), epoch
 	first, second := item(1, 1, "a", Pace{}), item(1, 1, "a", Pace{})
@@ -77,7 +76,7 @@ func TestTakeFromBehind(t *testing.T) {
 	}
 }
 
-// Take passes the turns by, and nothing else.
+// TakeItem ignores the turns, and nothing else.
 func TestTake(t *testing.T) {
 	f, now := newFrontier(), epoch
 	pace := Pace{Rate: 1, Connections: 1}
@@ -116,7 +115,7 @@ func TestHostPace(t *testing.T) {
 	now = now.Add(500 * time.Millisecond)
 	takeItem(t, f, now)
 	now = now.Add(500 * time.Millisecond)
-	idle(t, f, now, Forever) // both connections are taken
+	idle(t, f, now, Forever) // both connections are in use
 	f.Done(first, Answer{Host: "a"}, now)
 	third := takeItem(t, f, now)
 	now = now.Add(time.Second)
@@ -130,7 +129,7 @@ func TestAStartThatAskedNothingIsGivenBack(t *testing.T) {
 	for range 6 {
 		f.Add(item(1, 1, "a", Pace{Rate: 1}), now)
 	}
-	f.Done(takeItem(t, f, now), Answer{Unasked: true}, now) // the first start of all
+	f.Done(takeItem(t, f, now), Answer{Unasked: true}, now) // the very first start
 	f.Done(takeItem(t, f, now), Answer{Host: "a"}, now)
 	idle(t, f, now, time.Second)
 	now = now.Add(time.Second)
@@ -138,7 +137,7 @@ func TestAStartThatAskedNothingIsGivenBack(t *testing.T) {
 	late := takeItem(t, f, now)
 	now = now.Add(time.Second)
 	takeItem(t, f, now)
-	f.Done(late, Answer{Unasked: true}, now) // another has started since
+	f.Done(late, Answer{Unasked: true}, now) // another item has started since
 	idle(t, f, now, time.Second)
 }
 
@@ -210,8 +209,8 @@ func TestHop(t *testing.T) {
 	forgotten(t, f, now.Add(time.Hour))
 }
 
-// A host to which a connection is open comes before the run's other hosts, and not before other
-// runs. Of a list on many hosts as few connections are open at once as the pace needs.
+// A host with an open connection goes before the run's other hosts, but not before other runs. A
+// list over many hosts opens only as many connections at once as its pace needs.
 func TestOpenHostsComeFirst(t *testing.T) {
 	f, now := newFrontier(), epoch
 	pace := Pace{Rate: 1, Connections: 2}
@@ -254,7 +253,7 @@ func TestOpenHostsComeFirst(t *testing.T) {
 	}
 }
 
-// A host is left when nothing waits or runs there any more, be its pace over or not.
+// A host is left when nothing waits or runs there any more, whether or not its pace is over.
 func TestLeft(t *testing.T) {
 	for _, pace := range []Pace{{}, {Rate: 1}} {
 		f, now := newFrontier(), epoch
@@ -326,7 +325,7 @@ func forgotten(t interface {
 	}
 }
 
-// A customer with 20 pages is not held up by another's thousands of ready hosts, nor by its own
+// A customer with 20 pages is not held up by another's thousands of ready hosts, or by its own
 // other run.
 func TestSmallRunIsNotHeldUp(t *testing.T) {
 	for name, customer := range map[string]int{"of another customer": 2,
@@ -355,8 +354,7 @@ func TestSmallRunIsNotHeldUp(t *testing.T) {
 	}
 }
 
-// At one host that lets few through, customers take turns whatever they bring and however they come
-// and go.
+// At one slow host, customers take turns, whatever they bring and however they come and go.
 func TestTurnsAtOneHost(t *testing.T) {
 	f, now := newFrontier(), epoch
 	pace := Pace{Rate: 1, Connections: 1}
@@ -366,7 +364,7 @@ func TestTurnsAtOneHost(t *testing.T) {
 	got := map[string]int{}
 	for range 60 {
 		if len(f.shares) < 3 {
-			f.Add(item(2, 2, "a", pace), now) // never more than one, and it comes back at once
+			f.Add(item(2, 2, "a", pace), now) // one at a time, and it returns at once
 			f.Add(item(3, 3, "a", pace), now)
 		}
 		it := takeItem(t, f, now)

@@ -1,9 +1,9 @@
 package frontier
 
-// noPlace is the place of what is in no heap.
+// noPlace is the place of an element outside the heap.
 const noPlace = -1
 
-// timed is what a heap holds: due at a time, and knowing its place so that it can be taken out.
+// timed is an element of a heap: due at a time, and knowing its place for its removal.
 type timed interface {
 	due() int64
 	setPlace(int)
@@ -17,7 +17,7 @@ func (it *Item) due() int64     { return it.at }
 func (it *Item) setPlace(n int) { it.place = n }
 func (it *Item) getPlace() int  { return it.place }
 
-// heap keeps the earliest first.
+// heap keeps the earliest element first.
 type heap[E timed] struct{ elements []E }
 
 func (h *heap[E]) len() int { return len(h.elements) }
@@ -28,7 +28,7 @@ func (h *heap[E]) push(e E) {
 	h.up(len(h.elements)-1, e)
 }
 
-// remove takes out an element that is in the heap.
+// remove removes an element of the heap.
 func (h *heap[E]) remove(e E) {
 	at, last := e.getPlace(), len(h.elements)-1
 	moved := h.elements[last]
@@ -46,7 +46,7 @@ func (h *heap[E]) remove(e E) {
 	}
 }
 
-// up puts e at the place or above it.
+// up puts e at the place at or above it.
 func (h *heap[E]) up(at int, e E) {
 	for at > 0 {
 		parent := (at - 1) / 2
@@ -59,7 +59,7 @@ func (h *heap[E]) up(at int, e E) {
 	h.set(at, e)
 }
 
-// down puts e at the place or below it.
+// down puts e at the place at or below it.
 func (h *heap[E]) down(at int, e E) {
 	for {
 		child := 2*at + 1

@@ -2,26 +2,26 @@ package frontier
 
 import "time"
 
-// host is an authority that has something waiting or running, or whose pace forbids to forget it.
+// host is an authority with items waiting or running, or whose paces are not over yet.
 type host struct {
 	name   string
 	shares list[share] // customers with items here, next turn first
 
 	active    int           // connections
 	started   int64         // the newest request start
-	begun     bool          // started says something
-	spaced    time.Duration // by the pace of that start
-	until     int64         // the paces of all starts are over then
+	begun     bool          // started is set
+	spaced    time.Duration // spacing of that start
+	until     int64         // end of the paces of all starts
 	notBefore int64         // back-off
 	strikes   int           // throttling answers in a row
 	delay     time.Duration
 
-	ready bool // its turn's item may start: its queues are listed
-	// overtaken: the turn's queue has been passed over.
+	ready bool // the item of its turn may start: its queues are listed
+	// overtaken: another queue was served before the turn's queue.
 	overtaken bool
-	unlisted  bool  // while ready: not all of its queues are listed
+	unlisted  bool  // while ready: some of its queues are not listed
 	wakes     int64 // while asleep
-	place     int   // in the heap of hosts that sleep
+	place     int   // in the heap of sleeping hosts
 }
 
 func (f *Frontier) hostOf(name string) *host {
@@ -33,12 +33,12 @@ func (f *Frontier) hostOf(name string) *host {
 	return h
 }
 
-// readyAt is when the pace of a queue's next item allows its start, and whether it allows one more
-// connection.
+// readyAt returns when the pace of a queue's next item allows its start, and whether it allows
+// another connection.
 func (h *host) readyAt(q *queue) (at int64, free bool) { return h.after(q, q.pace()) }
 
-// after is when a queue may have another start at a pace. A run keeps its pace by its own starts.
-// Between those of two runs is the quicker one's time, so that nobody waits for a slow one.
+// after returns when a queue may have another start at a pace. Each run keeps its own pace. Between
+// starts of two runs the shorter spacing counts, so that nobody waits for a slow run.
 func (h *host) after(q *queue, pace Pace) (at int64, free bool) {
 	at = max(h.notBefore, q.notBefore)
 	if h.begun {
@@ -53,14 +53,13 @@ func (h *host) noteStart(q *queue, pace Pace, now int64) {
 	h.until = max(h.until, q.notBefore)
 }
 
-// turn is the queue that was served longest ago, by customer and then by run; nil when nothing
-// waits. Those that may be asked for now by their pace come first. Behind them come those of
-// customers who may start nothing, and then the one that may be asked for first. A customer or run
-// that has nothing left keeps its place until its turn comes. Who comes back before then has not
-// jumped the queue by having been away.
+// turn returns the queue that was served longest ago, by customer and then by run; nil if nothing
+// waits. Queues whose pace allows a start come first. Then come those of customers that may start
+// nothing, then the one that is due first. A customer or run without items keeps its place until
+// its turn comes. So leaving and returning before then gains no earlier turn.
 func (h *host) turn(f *Frontier, now int64) *queue {
 	var crowded, next *queue
-	var first int64 // when next may be asked for
+	var first int64 // when next is due
 	for n := h.shares.first; n != nil; {
 		s := n.value
 		n = n.next
@@ -86,7 +85,7 @@ func (h *host) turn(f *Frontier, now int64) *queue {
 	return next
 }
 
-// turn is the customer's queue whose turn it is at a host, and when it may be asked for.
+// turn returns the customer's queue whose turn it is at a host, and when it is due.
 func (s *share) turn(f *Frontier, h *host, now int64) (next *queue, first int64) {
 	for n := s.queues.first; n != nil; {
 		q := n.value
@@ -108,7 +107,7 @@ func (s *share) turn(f *Frontier, h *host, now int64) (next *queue, first int64)
 	return next, first
 }
 
-// isIdle says that nothing waits or runs at the host.
+// isIdle says whether nothing waits or runs at the host.
 func (h *host) isIdle() bool {
 	if h.active > 0 {
 		return false
@@ -129,9 +128,8 @@ func (h *host) served(q *queue) {
 	h.shares.toBack(&q.share.node)
 }
 
-// placeHost finds out what the host waits for after something changed: nothing (it is ready), a
-// time, a connection, or an item. It forgets the host when nothing waits or runs and the paces of
-// its starts are over.
+// placeHost updates what the host waits for: nothing (it is ready), a time, a connection, or an
+// item. It drops the host when nothing waits or runs and the paces of its starts are over.
 func (f *Frontier) placeHost(h *host, now int64) {
 	if h.place != noPlace {
 		f.asleep.remove(h)
@@ -159,7 +157,7 @@ func (f *Frontier) placeHost(h *host, now int64) {
 	}
 	at, free := h.readyAt(q)
 	switch {
-	case !free: // Done comes here again
+	case !free: // Done calls placeHost again
 	case at > now:
 		f.sleepUntil(h, at)
 	default:
@@ -169,7 +167,7 @@ func (f *Frontier) placeHost(h *host, now int64) {
 			return
 		}
 		h.unlisted = false
-		// Who is listed last comes first of those that are new in the turns.
+		// Of new entries, the one listed last gets the first turn.
 		for s := h.shares.last; s != nil; s = s.prev {
 			for q := s.value.queues.last; q != nil; q = q.prev {
 				f.list(q.value)

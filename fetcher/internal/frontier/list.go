@@ -1,16 +1,16 @@
 package frontier
 
-// list is a doubly linked list of nodes that its elements hold, so that taking one out needs no
+// list is a doubly linked list whose nodes are embedded in its elements. So a removal needs no
 // search and no memory.
 type list[T any] struct{ first, last *node[T] }
 
 type node[T any] struct {
 	value      *T
 	prev, next *node[T]
-	in         *list[T] // nil: in none
+	in         *list[T] // nil: in no list
 }
 
-// front is nil when the list is empty.
+// front returns the first element, nil if the list is empty.
 func (l *list[T]) front() *T {
 	if l.first == nil {
 		return nil
@@ -38,7 +38,7 @@ func (l *list[T]) pushBack(n *node[T]) {
 	l.last = n
 }
 
-// remove does nothing with a node that is not in the list.
+// remove removes a node if it is in the list.
 func (l *list[T]) remove(n *node[T]) {
 	if n.in != l {
 		return
@@ -56,7 +56,7 @@ func (l *list[T]) remove(n *node[T]) {
 	n.in, n.prev, n.next = nil, nil, nil
 }
 
-// toBack moves a node to the end; one that is not in the list stays out.
+// toBack moves a node to the end if it is in the list.
 func (l *list[T]) toBack(n *node[T]) {
 	if n.in == l {
 		l.remove(n)

@@ -7,8 +7,8 @@ import (
 	"time"
 )
 
-// However much a customer has, and however long it runs, others find places: at hosts of their own
-// and at its hosts.
+// However much work a customer has, and however long it runs, others find places: at their own
+// hosts and at the customer's.
 func TestNobodyTakesAllPlaces(t *testing.T) {
 	const most = 256
 	f, now := New(epoch, most, 0, func() float64 { return 0.5 }), epoch
@@ -39,7 +39,7 @@ func TestNobodyTakesAllPlaces(t *testing.T) {
 	}
 }
 
-// A customer who holds much starts nothing. Others do, at its hosts, too.
+// A customer that holds many bytes starts nothing. Others do, also at its hosts.
 func TestRest(t *testing.T) {
 	f, now := New(epoch, 0, 640, func() float64 { return 0.5 }), epoch
 	pace := Pace{Connections: 1}
@@ -60,20 +60,20 @@ func TestRest(t *testing.T) {
 	}
 	idle(t, f, now, Forever)
 	f.Weigh("customer-1", -161)
-	idle(t, f, now, Forever) // both hosts have their one connection
+	idle(t, f, now, Forever) // both hosts' only connections are in use
 	f.Free(running, Answer{}, now)
 	if it := takeItem(t, f, now); it.Host != "a" {
 		t.Fatalf("%v came, whose host is busy", it)
 	}
-	f.Done(running, Answer{Host: "a", Throttled: true}, now) // has been answered
+	f.Done(running, Answer{Host: "a", Throttled: true}, now) // it was answered
 	f.Done(other, Answer{}, now)
 	if it := takeItem(t, f, now); it.Host != "b" {
 		t.Fatalf("%v came", it)
 	}
 }
 
-// While all bytes are held, who holds the least that each may begins something. Whoever holds more
-// does not, but for what keeps bytes.
+// While all bytes are held, customers below their least share may begin. Others may not, except for
+// items that keep bytes.
 func TestRestOfMany(t *testing.T) {
 	f, now := New(epoch, 0, 640, func() float64 { return 0.5 }), epoch
 	for c := range 6 {
@@ -98,7 +98,7 @@ func TestRestOfMany(t *testing.T) {
 	}
 }
 
-// At a host where others wait, who is taken out of turn comes every second time.
+// At a host where others wait, an item taken out of turn gets every second start.
 func TestTakeBesideOthers(t *testing.T) {
 	f, now := newFrontier(), epoch
 	pace := Pace{Rate: 1}

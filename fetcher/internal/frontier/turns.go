@@ -2,55 +2,55 @@ package frontier
 
 import "shoal.dev/shoal/pkg/ids"
 
-// customer, job and queue say whose turn it is over all hosts: customers take turns, then their
-// runs, then the hosts of the run. They stand in the lists while something of theirs may be ready,
-// and are taken off only when their turn finds nothing. So who comes back before then has not
-// jumped the queue by having been away. Who is new comes first.
+// customer, job and queue order the turns over all hosts. Customers take turns, then their runs,
+// then the hosts of each run. They are listed while something of theirs may be ready, and removed
+// only when their turn finds nothing. So leaving and returning before then gains no earlier turn.
+// New ones come first.
 type customer struct {
 	name    string
-	jobs    int            // known
+	jobs    int            // with items or a turn
 	running int            // items
 	bytes   int64          // see Weigh
 	ready   list[job]      // next turn first
 	node    node[customer] // in Frontier.turns
 }
 
-// shareOfFree bounds what of a customer may run: so many times what is free besides. One customer
-// alone has eight of nine places, two have eight of seventeen each. However long the items of some
-// customers run, another one finds a place. (Choudhury and Hahne, "Dynamic queue length thresholds
-// for shared-memory packet switches", 1998.)
+// shareOfFree bounds a customer's running items: this many times the free places. One customer
+// alone can have eight of nine places, two can have eight of seventeen each. So another customer
+// always finds a place, however long items run. (Choudhury and Hahne, "Dynamic queue length
+// thresholds for shared-memory packet switches", 1998.)
 const shareOfFree = 8
 
 // mayStart says whether another item of a customer may start now.
 func (f *Frontier) mayStart(c *customer) bool { return !f.rests(c) && f.hasPlace(c) }
 
-// hasPlace says whether there is a place for another item of a customer. The last free one is for
-// who has none, however few there are.
+// hasPlace says whether there is a place for another item of a customer. The last free place is for
+// customers with nothing running, however few there are.
 func (f *Frontier) hasPlace(c *customer) bool {
 	free := f.most - f.runs
 	return f.most <= 0 || c.running == 0 && free > 0 ||
 		free > 1 && c.running < shareOfFree*free
 }
 
-// Parts of the bytes that may be held.
+// Fractions of the bytes that may be held.
 const (
-	shareOfBytes = 4  // what one customer may hold while there is room
-	leastOfBytes = 64 // and what one may hold in any case
+	shareOfBytes = 4  // most that one customer may hold while there is room
+	leastOfBytes = 64 // and that one may always hold
 )
 
-// rests says whether a customer holds so much that nothing more of theirs starts.
+// rests says whether a customer holds so many bytes that nothing more of theirs starts.
 func (f *Frontier) rests(c *customer) bool {
 	return f.mostBytes > 0 && (c.bytes > f.mostBytes/shareOfBytes ||
 		f.bytes >= f.mostBytes && c.bytes > f.mostBytes/leastOfBytes)
 }
 
-// Rests says whether nothing more of a customer starts for the bytes that they hold.
+// Rests says whether a customer holds so many bytes that nothing more of theirs starts.
 func (f *Frontier) Rests(name string) bool {
 	c := f.customers[name]
 	return c != nil && f.rests(c)
 }
 
-// Weigh counts bytes that a customer's items hold, or gives them back where it is negative.
+// Weigh adds bytes that a customer's items hold; negative bytes are given back.
 func (f *Frontier) Weigh(name string, bytes int64) {
 	c := f.customerOf(name)
 	before := c.bytes
@@ -61,19 +61,19 @@ func (f *Frontier) Weigh(name string, bytes int64) {
 	f.forgetCustomer(c)
 }
 
-// Beyond is what customers hold beyond what each may in any case. Others need not wait for it,
-// since large pages that are costly to read may be held for long.
+// Beyond returns the bytes that customers hold beyond what each may always hold. Others need not
+// wait for them: large pages that are slow to read may be held for long.
 func (f *Frontier) Beyond() int64 { return f.beyond }
 
 type job struct {
 	id       ids.ID
 	customer *customer
-	queues   int         // of it
+	queues   int         // number of its queues
 	ready    list[queue] // next turn first
 	node     node[job]   // in customer.ready
 }
 
-// queue is what waits of one run at one host, in order.
+// queue holds the waiting items of one run at one host, in order.
 type queue struct {
 	job   *job
 	host  *host
@@ -85,7 +85,7 @@ type queue struct {
 	listed    node[queue] // in job.ready
 }
 
-// share is a customer's place in the turns at one host.
+// share is one customer's part in the turns at one host.
 type share struct {
 	customer *customer
 	queues   list[queue] // next turn first
@@ -104,11 +104,11 @@ type shareKey struct {
 
 func (q *queue) pace() Pace { return q.items.front().Pace }
 
-// queueOf is the item's queue, made when it is missing.
+// queueOf returns the item's queue, and makes it if necessary.
 func (f *Frontier) queueOf(it *Item) *queue { return f.queueAt(f.jobOf(it), f.hostOf(it.Host)) }
 
-// queueAt is a run's queue at a host, made when it is missing. A run that has none has had no start
-// there of which its pace is not over.
+// queueAt returns a run's queue at a host, and makes it if necessary. A queue is dropped only once
+// the pace of its last start is over.
 func (f *Frontier) queueAt(j *job, h *host) *queue {
 	key := queueKey{j, h}
 	if q := f.queues[key]; q != nil {
@@ -151,7 +151,7 @@ func (f *Frontier) customerOf(name string) *customer {
 	return c
 }
 
-// dropQueue forgets an empty queue.
+// dropQueue drops an empty queue.
 func (f *Frontier) dropQueue(q *queue) {
 	q.share.queues.remove(&q.turn)
 	q.job.ready.remove(&q.listed)
@@ -160,7 +160,7 @@ func (f *Frontier) dropQueue(q *queue) {
 	f.forget(q.job)
 }
 
-// forget drops a run of which nothing waits and no turn is due, and its customer likewise.
+// forget drops a run without queues and turn, and then its customer likewise.
 func (f *Frontier) forget(j *job) {
 	if j.queues > 0 || j.node.in != nil {
 		return
@@ -176,8 +176,8 @@ func (f *Frontier) forgetCustomer(c *customer) {
 	}
 }
 
-// list puts a queue with an item at a ready host into the turns. Where a connection waits for it,
-// it goes before the run's other hosts. So no more connections are open than there have to be.
+// list puts a queue with an item at a ready host into the turns. A queue with an open connection
+// goes before the run's other hosts, which limits open connections.
 func (f *Frontier) list(q *queue) {
 	j, c := q.job, q.job.customer
 	switch first := q.items.front(); {
@@ -197,8 +197,8 @@ func (f *Frontier) list(q *queue) {
 	}
 }
 
-// front is the queue whose turn it is over all hosts, nil when nothing may start. Customers who may
-// start nothing keep their turns. They are few: each has several items running.
+// front returns the queue whose turn it is over all hosts, nil if nothing may start. Customers that
+// may start nothing keep their turns. They are few: each has several items running.
 func (f *Frontier) front() *queue {
 	for n := f.turns.first; n != nil; {
 		c := n.value

@@ -1,8 +1,7 @@
-// Package hold owns what this process holds. That is shards and their leases, the tasks that are
-// open, whose turn it is, and what waits for the log. It also lets go of shards. All of it is
-// guarded by one lock, which nobody else knows of. It knows no page: a task's work is a Unit, and
-// what it makes is bytes (internal/unit). It stores nothing; what never arrives is found by the
-// markers.
+// Package hold owns what this process holds: shards and their leases, open tasks, their turns, and
+// what waits for the log. It also releases shards. One lock, private to this package, guards all of
+// it. It knows no pages: a task's work is a Unit, and its results are bytes (internal/unit). It
+// stores nothing. Markers reveal what never arrives.
 package hold
 
 import (
@@ -22,100 +21,100 @@ import (
 	"shoal.dev/shoal/pkg/stream"
 )
 
-// maxOpen bounds the tasks held open: twice what a leader sends out by default. A task beyond it is
-// dropped, and found by the next marker.
+// maxOpen bounds the open tasks: twice a leader's default window. Further tasks are dropped, and
+// the next marker reveals them.
 const maxOpen = 1 << 17
 
-// SweepEvery is how often ended runs are looked for among the tasks that wait.
+// SweepEvery is how often waiting tasks are checked for ended runs.
 const SweepEvery = 250 * time.Millisecond
 
-// lookEvery is how often the log is asked how much of it was not read.
+// lookEvery is how often the log is asked for the number of unread records.
 const lookEvery = 2 * time.Second
 
-// State is what is read of the control plane's state.
+// State is the part of the control plane's state that is read here.
 type State interface {
 	Job(id ids.ID) *client.Job
 	Shards() []*client.Shard
 }
 
-// Unit is the work on a task, as far as its holder has to know it.
+// Unit is the work on a task, as its holder sees it.
 type Unit interface {
-	// Cancel makes the record that answers the task of an ended run. Nobody works on it then.
+	// Cancel returns the record that answers a task of an ended run. Nobody works on the task then.
 	Cancel() []byte
-	// Refuse makes the record that answers a task that cannot be begun.
+	// Refuse returns the record that answers a task that cannot be begun.
 	Refuse() []byte
-	// CountPage counts the page of the newest record, which goes on from here.
+	// CountPage counts the page of the newest record, which is being passed on.
 	CountPage()
 }
 
-// Plan is how the work on a task begins.
+// Plan says how the work on a task begins.
 type Plan struct {
 	Unit    Unit
-	Refused bool   // it cannot be begun
-	Host    string // that is asked first
+	Refused bool   // the task cannot be begun
+	Host    string // of the first request
 	Pace    frontier.Pace
 }
 
-// Config is what a Hold works with. All of it has to be given.
+// Config configures a Hold. All fields are required.
 type Config struct {
-	Node  string // as it is registered
+	Node  string // as registered
 	Boot  ids.ID // this start of the process
 	Log   stream.Log
 	State func() State
-	// Heartbeat tells the leader what is held, and is answered what is to be.
+	// Heartbeat tells the leader which shards are held, and returns those to hold.
 	Heartbeat func(ctx context.Context, beat client.Heartbeat) (client.Leases, error)
-	// ShardOf is the shard of an authority: the same for everyone in the cluster.
+	// ShardOf returns the shard of an authority. It must be the same in the whole cluster.
 	ShardOf func(host string) int
-	// Leave is called with a host that was asked, and at which nothing waits or runs any more.
+	// Leave is called with a host at which nothing waits or runs any more.
 	Leave func(host string)
-	// Plan makes the work on a task that came.
+	// Plan makes the work on a new task.
 	Plan func(task *model.Task) Plan
-	// Pages counts those passed on since the start, for the leader.
+	// Pages returns the pages passed on since the start, for the leader.
 	Pages func() uint64
-	// Short says whether the node's disk has less than its floor.
+	// Short says whether the node's disk is below its floor.
 	Short func() bool
 
-	Workers    int           // turns at once, at most
-	MaxBytes   int64         // nothing is begun while as many are held
+	Workers    int           // the most concurrent turns
+	MaxBytes   int64         // nothing is begun while this many are held
 	Timeout    time.Duration // of one try at a page
-	StopWithin time.Duration // for letting go of the shards at the end
+	StopWithin time.Duration // to release the shards at the end
 
 	Clock  clock.Clock
 	Logger *slog.Logger
-	Reader *reading.Guard // runs what reads records
-	// Point is called with the name of each step's end, for tests that end the process there.
+	Reader *reading.Guard // guards the reading of records
+	// Point is called at kill points, for crash tests.
 	Point func(name string)
 }
 
 // Hold is what one process holds.
 type Hold struct {
 	config  Config
-	wake    chan struct{} // who waits for a turn has to look again
-	beatNow chan struct{} // the leader has to know
+	wake    chan struct{} // the waiter for a turn must look again
+	beatNow chan struct{} // the leader must be told
 	running sync.WaitGroup
 	counts  counters
-	// records of our shards' tasks that were not read, when the log was asked last
+	// unread records of our shards' tasks, as the log last said
 	behind atomic.Int64
 
-	mu       sync.Mutex // guards what follows, and what shards and tasks say is guarded by it
+	mu       sync.Mutex // guards the fields below, and those marked so in shards and tasks
 	frontier *frontier.Frontier
-	told     time.Time // when the log told of skipped records
-	untold   uint64    // skipped since
+	told     time.Time // when skipped records were last logged
+	untold   uint64    // records skipped since then
 	shards   map[uint16]*shard
 	opening  map[uint16]*opening
 	tailing  map[uint16]bool    // shards whose tasks the log is opening
 	beats    uint64             // heartbeats sent
-	timed    map[*Task]struct{} // tasks that wait and whose unit has a time limit, or keeps pages
-	keeping  map[*Task]struct{} // of these, those that keep pages
-	kept     bool               // the last turn was first one of these
+	timed    map[*Task]struct{} // waiting tasks with a time limit, or with kept pages
+	keeping  map[*Task]struct{} // those of them with kept pages
+	kept     bool               // the last turn began by looking at these
 	open     int                // tasks held open
 	held     int64              // bytes of bodies and unpublished pages
-	fetchers int                // that share a host which none of our shards has
-	leaving  bool               // the process stops: no shard is taken, all are let go of
-	leased   time.Time          // when the heartbeat that the leases count from was sent
+	fetchers int                // number of fetchers that share the hosts outside our shards
+	leaving  bool               // the process stops: no shard is taken, all are released
+	leased   time.Time          // when the heartbeat was sent from which leases count
 }
 
-// New makes a Hold of nothing, which Start lets take shards.
+// New makes an empty Hold. Start lets it take shards.
 func New(config Config) *Hold {
 	return &Hold{
 		config:   config,
@@ -131,8 +130,8 @@ func New(config Config) *Hold {
 	}
 }
 
-// Start takes shards, as the leader says, until ctx ends. Then it begins nothing any more and lets
-// go of them in order, within StopWithin, while work goes on; then it ends work.
+// Start takes shards as the leader says until ctx ends. It then begins nothing more and releases
+// them in order, within StopWithin. work stays alive for that; then Start calls end.
 func (h *Hold) Start(ctx, work context.Context, end func()) {
 	h.running.Go(func() {
 		defer end()
@@ -142,12 +141,12 @@ func (h *Hold) Start(ctx, work context.Context, end func()) {
 	h.running.Go(func() { h.lookAhead(work) })
 }
 
-// Wait returns when all that Start began has ended.
+// Wait returns when everything that Start began has ended.
 func (h *Hold) Wait() { h.running.Wait() }
 
-// sweep ends the work on shards whose lease has lapsed, requests under way included. It takes back
-// what waits in vain: tasks of a release that takes too long, and those of ended runs. The latter
-// are answered at once, however slow their hosts are.
+// sweep drops shards whose lease has lapsed, with their requests. It lays down the tasks of a
+// release that takes too long. It answers the tasks of ended runs at once, however slow their hosts
+// are.
 func (h *Hold) sweep(ctx context.Context) {
 	for clock.Pause(ctx, h.config.Clock, h.untilSweep()) {
 		h.sweepLeases()
@@ -155,7 +154,7 @@ func (h *Hold) sweep(ctx context.Context) {
 	}
 }
 
-// sweepLeases drops what has lapsed, and hands on what has waited for too long.
+// sweepLeases drops lapsed shards, ends late releases, and hands on overdue tasks.
 func (h *Hold) sweepLeases() {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -173,7 +172,7 @@ func (h *Hold) sweepLeases() {
 	h.endOverdue(now)
 }
 
-// untilSweep is how long the next sweep may wait: no lease is outlived.
+// untilSweep returns the time until the next sweep, at most until the end of a lease.
 func (h *Hold) untilSweep() time.Duration {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -184,20 +183,19 @@ func (h *Hold) untilSweep() time.Duration {
 	return wait
 }
 
-// endOverdue hands the waiting tasks whose unit's time is over to the workers: nothing is asked any
-// more. It needs mu.
+// endOverdue hands waiting tasks whose unit's time is over to the workers, without another request.
+// It needs mu.
 func (h *Hold) endOverdue(now time.Time) {
 	for t := range h.timed {
 		if !t.until.IsZero() && !now.Before(t.until) && h.frontier.Remove(&t.item, now) {
-			t.item.Host, t.item.Pace = "", frontier.Pace{} // no host has to be waited for
+			t.item.Host, t.item.Pace = "", frontier.Pace{} // no host to wait for
 			h.frontier.Resume(&t.item, now, now)
 			notify(h.wake)
 		}
 	}
 }
 
-// cancelEnded answers the waiting tasks of ended runs, and ends the requests under way of ended
-// trials.
+// cancelEnded answers the waiting tasks of ended runs, and ends the requests of ended trials.
 func (h *Hold) cancelEnded() {
 	state := h.config.State()
 	h.mu.Lock()
@@ -206,7 +204,7 @@ func (h *Hold) cancelEnded() {
 	for _, s := range h.shards {
 		for id, tasks := range s.open {
 			if job := state.Job(id); job == nil || !job.Ended() {
-				continue // a missing one may be new: it is looked up when its turn comes
+				continue // a missing run may be new: its turn looks it up
 			}
 			for _, t := range tasks {
 				switch {
@@ -220,18 +218,18 @@ func (h *Hold) cancelEnded() {
 	}
 }
 
-// lookAhead asks the log how much of our tasks was not read, for the heartbeats to tell. The log
-// may take seconds to answer, for which they do not wait.
+// lookAhead asks the log for the number of unread tasks, for heartbeats. The log may take seconds,
+// so heartbeats do not wait for it.
 func (h *Hold) lookAhead(ctx context.Context) {
 	for clock.Pause(ctx, h.config.Clock, lookEvery) {
 		h.behind.Store(h.config.Log.Lag(stream.Tasks))
 	}
 }
 
-// Counts say what was done since the start, and what is held now.
+// Counts says what was done since the start, and what is held now.
 type Counts struct {
 	Markers     uint64        // passed on
-	Dropped     uint64        // tasks held already, or beyond what may be held
+	Dropped     uint64        // tasks already held, or beyond the bound
 	Undecodable uint64        // records skipped
 	Taken       uint64        // shards taken over
 	Released    uint64        // shards handed over in order
@@ -239,19 +237,19 @@ type Counts struct {
 	LostBeats   uint64        // heartbeats without an answer
 	Open        int           // tasks held open
 	Shards      int           // held
-	Waiting     int           // tasks that wait for their turn
-	Timed       int           // of these, those with a time limit, or that keep pages
-	Hosts       int           // hosts in mind
-	ReadyHosts  int           // of these, those that may be asked now, and wait for the fetcher
+	Waiting     int           // tasks waiting for their turn
+	Timed       int           // those of them with a time limit or kept pages
+	Hosts       int           // hosts remembered
+	ReadyHosts  int           // those of them that may start now and wait for a worker
 	HeldBytes   int64         // of bodies and unpublished pages
-	LeaseAge    time.Duration // since the heartbeat that the leases count from; 0 without shards
+	LeaseAge    time.Duration // since the heartbeat from which leases count; 0 without shards
 }
 
 type counters struct {
 	markers, dropped, undecodable, taken, released, lapsed, lostBeats atomic.Uint64
 }
 
-// Counts is safe to call at any time.
+// Counts returns the present counts. It is safe to call at any time.
 func (h *Hold) Counts() Counts {
 	h.mu.Lock()
 	defer h.mu.Unlock()

@@ -8,14 +8,14 @@ import (
 	"shoal.dev/shoal/pkg/stream"
 )
 
-// firstBeat is how long to wait after a heartbeat that failed before any lease was granted.
+// firstBeat is the wait after a failed heartbeat before any lease was granted.
 const firstBeat = time.Second
 
-// soonShare is the part of a lease after which a fetcher asks again for what is about to be free.
+// soonShare is the fraction of a lease after which a fetcher asks again for a shard soon free.
 const soonShare = 30
 
-// keepLeases sends heartbeats and takes and gives back shards as they are answered, until ctx ends.
-// Then it lets go of them; what is left of them after StopWithin it drops.
+// keepLeases sends heartbeats, and takes and releases shards as they are answered, until ctx ends.
+// It then releases all shards, and drops those left after StopWithin.
 func (h *Hold) keepLeases(ctx, work context.Context) {
 	defer h.dropAll()
 	every := firstBeat
@@ -32,7 +32,7 @@ func (h *Hold) keepLeases(ctx, work context.Context) {
 	over := h.config.Clock.After(h.config.StopWithin)
 	for held := h.releaseAll(); ; held = h.heldShards() {
 		if _, ok := h.sendHeartbeat(work, every); ok && held == 0 {
-			return // the leader knows
+			return // the leader has been told
 		}
 		select {
 		case <-over:
@@ -45,7 +45,7 @@ func (h *Hold) keepLeases(ctx, work context.Context) {
 	}
 }
 
-// releaseAll begins to release every shard, for good. It returns how many are left.
+// releaseAll begins to release every shard for good. It returns how many are left.
 func (h *Hold) releaseAll() int {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -62,8 +62,8 @@ func (h *Hold) heldShards() int {
 	return len(h.shards)
 }
 
-// sendHeartbeat sends one heartbeat and does what it is answered. It returns when to send the next
-// one; not ok when there was no answer.
+// sendHeartbeat sends one heartbeat and obeys the answer. It returns when to send the next one; not
+// ok if there was no answer.
 func (h *Hold) sendHeartbeat(ctx context.Context, timeout time.Duration) (next time.Duration,
 	ok bool) {
 	ctx, cancel := context.WithTimeout(ctx, max(timeout, firstBeat))
@@ -77,7 +77,7 @@ func (h *Hold) sendHeartbeat(ctx context.Context, timeout time.Duration) (next t
 	beat.Leaving, beat.Open = h.leaving, h.open
 	h.beats++
 	h.mu.Unlock()
-	sent := h.config.Clock.Now() // a lease counts from before it was asked for
+	sent := h.config.Clock.Now() // a lease counts from before the request
 	leases, err := h.config.Heartbeat(ctx, beat)
 	if err != nil {
 		h.config.Logger.Warn("fetcher: heartbeat failed", "error", err)
@@ -102,7 +102,7 @@ func (h *Hold) sendHeartbeat(ctx context.Context, timeout time.Duration) (next t
 	return max(next, time.Millisecond), true
 }
 
-// obeyLeases makes the held shards what the leases say. It needs mu.
+// obeyLeases makes the held shards match the leases. It needs mu.
 func (h *Hold) obeyLeases(leases client.Leases, until time.Time) {
 	named := make(map[uint16]bool, len(leases.Hold)+len(leases.Release))
 	for _, held := range leases.Hold {
@@ -139,16 +139,16 @@ func (h *Hold) obeyLeases(leases client.Leases, until time.Time) {
 	}
 }
 
-// opening is a shard on its way to being held. The log may take long to open one, and leases must
-// not wait for it.
+// opening is a shard that is about to be held. The log may take long to open it, and leases must
+// not wait for that.
 type opening struct {
 	held   client.ShardEpoch
 	until  time.Time
-	beat   uint64        // the heartbeat whose answer named it last
+	beat   uint64        // the heartbeat whose answer last named the shard
 	reader stream.Reader // nil: not open yet
 }
 
-// openShard opens a shard at the end of its tasks; only then is it reported as held. It needs mu.
+// openShard opens a shard at the end of its tasks. Only then is it reported as held. It needs mu.
 func (h *Hold) openShard(held client.ShardEpoch, until time.Time) {
 	o := h.opening[held.Shard]
 	if o != nil && o.held.Epoch != held.Epoch {
@@ -168,8 +168,8 @@ func (h *Hold) openShard(held client.ShardEpoch, until time.Time) {
 	}
 }
 
-// openTails opens a shard's tasks for who wants them, one after the other. Who opens them ends the
-// reader that was opened before. So one that comes late must not do that to a newer holder's.
+// openTails opens a shard's tasks for each opening, one after the other. Opening ends the previous
+// reader, so a late opening must not end a newer holder's reader.
 func (h *Hold) openTails(number uint16) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -181,10 +181,10 @@ func (h *Hold) openTails(number uint16) {
 		case err != nil:
 			h.config.Logger.Warn("fetcher: cannot open a shard", "shard", number, "error", err)
 			if wanted {
-				delete(h.opening, number) // the next answer asks again
+				delete(h.opening, number) // the next answer retries
 			}
 		case !wanted:
-			_ = reader.Close() // it gives back what nobody has used
+			_ = reader.Close() // it was never read from
 		default:
 			o.reader = reader
 			h.beginShard(o)
@@ -193,8 +193,8 @@ func (h *Hold) openTails(number uint16) {
 	delete(h.tailing, number)
 }
 
-// beginShard works on a shard that is open, unless a heartbeat was sent meanwhile that did not
-// report it. Then it may be another's by now, and the answer must name it again. It needs mu.
+// beginShard starts work on an open shard, unless a heartbeat meanwhile did not report it. Then
+// another fetcher may own it by now, and the answer must name it again. It needs mu.
 func (h *Hold) beginShard(o *opening) {
 	if o.reader == nil || o.beat != h.beats {
 		return
@@ -208,10 +208,10 @@ func (h *Hold) beginShard(o *opening) {
 	notify(h.beatNow)
 }
 
-// giveUpOpening forgets a shard that was about to be held. It needs mu.
+// giveUpOpening drops a shard that was about to be held. It needs mu.
 func (h *Hold) giveUpOpening(number uint16) {
 	if o := h.opening[number]; o.reader != nil {
-		_ = o.reader.Close() // it gives back what nobody has used
+		_ = o.reader.Close() // it was never read from
 	}
 	delete(h.opening, number)
 }

@@ -18,12 +18,12 @@ const (
 // outgoing is a page record or a marker on its way to the log.
 type outgoing struct {
 	record []byte
-	kept   Keeping // bodies that the record names; nil: none
-	final  *Task   // the task that ends with this page, if it does
+	kept   Keeping // bodies that the record refers to; nil: none
+	final  *Task   // the task that this page ends, if any
 	marker *model.Marker
 }
 
-// bytes are those that are held until the log has it.
+// bytes returns the bytes held until the log has the record.
 func (o *outgoing) bytes() int64 {
 	if o.kept == nil {
 		return int64(len(o.record))
@@ -31,17 +31,17 @@ func (o *outgoing) bytes() int64 {
 	return int64(len(o.record)) + o.kept.Bytes()
 }
 
-// Keeping are bodies on their way to where a page record says that they are.
+// Keeping is bodies on their way to the pack that a page record names.
 type Keeping interface {
-	// Await waits until they are durable there; false: they never will be, or ctx has ended.
+	// Await waits until the pack is durable; false: it never will be, or ctx has ended.
 	Await(ctx context.Context) bool
-	// Bytes is what they take until then.
+	// Bytes returns the memory they take until then.
 	Bytes() int64
-	// Strip makes a record that does not name them.
+	// Strip returns a record that does not refer to them.
 	Strip(record []byte) []byte
 }
 
-// postPage puts a page into the outbox, and gives back what its unit kept. It needs mu.
+// postPage puts a page into the outbox, and forgets what its unit kept. It needs mu.
 func (h *Hold) postPage(t *Task, record []byte, kept Keeping, final bool) {
 	h.forgetBytes(t)
 	t.Unit.CountPage()
@@ -53,8 +53,8 @@ func (h *Hold) postPage(t *Task, record []byte, kept Keeping, final bool) {
 	h.enqueue(t.shard, out)
 }
 
-// enqueue puts something into a shard's outbox. A marker right behind another takes its place: it
-// says more. It needs mu.
+// enqueue appends to a shard's outbox. A marker replaces a marker directly before it, because it
+// covers more. It needs mu.
 func (h *Hold) enqueue(s *shard, out outgoing) {
 	if last := len(s.outbox) - 1; out.marker != nil && last >= 0 && s.outbox[last].marker != nil {
 		s.outbox[last] = out
@@ -65,9 +65,9 @@ func (h *Hold) enqueue(s *shard, out outgoing) {
 	notify(s.wake)
 }
 
-// publishPages empties the outbox into the log, in order, until the shard is dropped. A task is
-// open until the log has accepted its final page. A marker's open tasks are those at the moment
-// when it is its turn. So whatever stood before it is either in the log before it or named by it.
+// publishPages publishes the outbox in order until the shard is dropped. A task is open until the
+// log has accepted its final page. A marker names the tasks that are open when its turn comes. So
+// everything before it is either in the log before it or named by it.
 func (h *Hold) publishPages(s *shard) {
 	for {
 		batch := h.nextBatch(s)
@@ -93,15 +93,15 @@ func (h *Hold) publishPages(s *shard) {
 	}
 }
 
-// nextBatch takes the next pages out of the outbox, or the next marker, with its open tasks filled
-// in. It is nil when there is nothing to publish.
+// nextBatch takes the next pages from the outbox, or the next marker with its open tasks. It
+// returns nil if there is nothing to publish.
 func (h *Hold) nextBatch(s *shard) []outgoing {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	for !s.gone && len(s.outbox) > 0 && s.outbox[0].marker != nil {
 		marker := s.outbox[0].marker
 		s.outbox = s.outbox[1:]
-		// A marker says what its fetcher does not hold: only who still holds the shard can say so.
+		// A marker tells what its fetcher does not hold, so only the current holder may publish it.
 		if !s.isFresh(h.config.Clock.Now()) {
 			continue
 		}
@@ -128,7 +128,7 @@ func (h *Hold) nextBatch(s *shard) []outgoing {
 	return batch
 }
 
-// openTasks names the open tasks. It needs mu.
+// openTasks returns the open tasks. It needs mu.
 func (s *shard) openTasks() []model.OpenTasks {
 	open := make([]model.OpenTasks, 0, len(s.open))
 	for job, tasks := range s.open {
@@ -142,8 +142,8 @@ func (s *shard) openTasks() []model.OpenTasks {
 	return open
 }
 
-// publishRecords repeats until the log has accepted everything; false when the shard is dropped, or
-// its lease is over. What a failed try has left in the log comes twice, in the same order.
+// publishRecords retries until the log has accepted everything. It returns false if the shard is
+// dropped or its lease has lapsed. Records of a failed try may appear twice, in the same order.
 func (h *Hold) publishRecords(s *shard, records [][]byte) bool {
 	for failures := 1; h.mayPublish(s); failures++ {
 		err := h.config.Log.Publish(s.ctx, stream.Pages, int(s.number), records...)
@@ -160,8 +160,8 @@ func (h *Hold) publishRecords(s *shard, records [][]byte) bool {
 	return false
 }
 
-// mayPublish says whether a shard is still ours. One whose lease is over is dropped, since its
-// batch is lost.
+// mayPublish says whether the shard is still held. It drops a shard whose lease has lapsed, since
+// its batch is lost.
 func (h *Hold) mayPublish(s *shard) bool {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -171,22 +171,22 @@ func (h *Hold) mayPublish(s *shard) bool {
 	return !s.gone
 }
 
-// endPublish notes that the log has accepted a batch, or that it never will.
+// endPublish records that the log has accepted a batch, or never will.
 func (h *Hold) endPublish(s *shard, batch []outgoing, ok bool) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	s.publishing = false
 	for _, out := range batch {
 		h.countBytes(-out.bytes())
-		if ok && out.final != nil && !s.gone { // of a dropped shard nothing is open
+		if ok && out.final != nil && !s.gone { // a dropped shard has no open tasks
 			h.closeTask(s, out.final)
 		}
 	}
 	h.releaseWhenDone(s)
 }
 
-// BeginReading gives back the connections of the turn's requests, with what their host answered: a
-// page of so many bytes. It may take long to read. Nothing more is asked for in this turn.
+// BeginReading frees the connections of the turn's requests, with their host's answer: a page of
+// this many bytes. Reading it may take long. The turn makes no more requests.
 func (t *Task) BeginReading(bytes int64, answer frontier.Answer) {
 	h := t.shard.hold
 	h.mu.Lock()
@@ -196,7 +196,7 @@ func (t *Task) BeginReading(bytes int64, answer frontier.Answer) {
 	h.weigh(t, bytes)
 }
 
-// EndReading says that the page has been read.
+// EndReading ends the reading of the page.
 func (t *Task) EndReading(bytes int64) {
 	h := t.shard.hold
 	h.mu.Lock()
@@ -204,7 +204,7 @@ func (t *Task) EndReading(bytes int64) {
 	h.weigh(t, -bytes)
 }
 
-// weigh counts bytes that the task's customer holds: others are not to wait for them. It needs mu.
+// weigh counts bytes held for the task's customer, so that others need not wait. It needs mu.
 func (h *Hold) weigh(t *Task, bytes int64) {
 	if bytes == 0 {
 		return
@@ -218,8 +218,8 @@ func (h *Hold) weigh(t *Task, bytes int64) {
 	}
 }
 
-// KeepBytes counts bytes that are kept while the task waits for another page of its unit. They are
-// given back with the unit's page record, or with the shard: one that is gone keeps nothing.
+// KeepBytes counts bytes kept while the task waits for another page of its unit. The unit's page
+// record, or the end of the shard, releases them.
 func (t *Task) KeepBytes(bytes int64) {
 	h := t.shard.hold
 	h.mu.Lock()
@@ -231,7 +231,7 @@ func (t *Task) KeepBytes(bytes int64) {
 	t.kept += bytes
 }
 
-// ForgetBytes gives back what the task keeps.
+// ForgetBytes releases what the task keeps.
 func (t *Task) ForgetBytes() {
 	h := t.shard.hold
 	h.mu.Lock()
@@ -239,7 +239,7 @@ func (t *Task) ForgetBytes() {
 	h.forgetBytes(t)
 }
 
-// forgetBytes is ForgetBytes under the lock.
+// forgetBytes is ForgetBytes with mu held.
 func (h *Hold) forgetBytes(t *Task) {
 	delete(h.timed, t)
 	delete(h.keeping, t)
@@ -247,7 +247,7 @@ func (h *Hold) forgetBytes(t *Task) {
 	t.kept = 0
 }
 
-// countBytes counts bytes held, and lets the starter go on once they are few enough again. It needs
+// countBytes counts bytes held, and wakes the starter once they are below the bound again. It needs
 // mu.
 func (h *Hold) countBytes(bytes int64) {
 	full := h.isFull()
@@ -257,7 +257,7 @@ func (h *Hold) countBytes(bytes int64) {
 	}
 }
 
-// isFull says that nothing is to be begun. It needs mu.
+// isFull says whether nothing may be begun. It needs mu.
 func (h *Hold) isFull() bool { return h.held-h.frontier.Beyond() >= h.config.MaxBytes }
 
 func notify(ch chan struct{}) {

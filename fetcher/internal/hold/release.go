@@ -2,13 +2,13 @@ package hold
 
 import "slices"
 
-// A shard is released in order. Pages that have begun are finished and published, the tasks of all
-// others are laid down, and then the shard is let go of. Nothing that was asked is asked again, and
-// nobody waits for slow hosts. Laid down is not dropped: the markers still name these tasks, and
-// when the leader thinks better of it they are taken up again.
+// A shard is released in order: begun pages are finished and published, all other tasks are laid
+// down, then the shard is dropped. No request is repeated, and nobody waits for slow hosts.
+// Laid-down tasks are not dropped. Markers still name them, and they are taken up again if the
+// leader takes the release back.
 
-// releaseShard begins to let go of a shard. What has begun may start requests for one more
-// time-out. It needs mu.
+// releaseShard begins to release a shard. Begun pages may start requests for one more time-out. It
+// needs mu.
 func (h *Hold) releaseShard(s *shard) {
 	if !s.releasing {
 		s.releasing, s.finishBy = true, h.config.Clock.Now().Add(h.config.Timeout)
@@ -17,7 +17,7 @@ func (h *Hold) releaseShard(s *shard) {
 	h.releaseWhenDone(s)
 }
 
-// keepShard takes a release back, unless the process stops. It needs mu.
+// keepShard cancels a release, unless the process stops. It needs mu.
 func (h *Hold) keepShard(s *shard) {
 	if !s.releasing || h.leaving {
 		return
@@ -34,7 +34,7 @@ func (h *Hold) keepShard(s *shard) {
 	notify(h.wake)
 }
 
-// layDownTasks takes the waiting tasks that which names out of the frontier. It needs mu.
+// layDownTasks lays down the waiting tasks that which selects. It needs mu.
 func (h *Hold) layDownTasks(s *shard, which func(*Task) bool) {
 	now := h.config.Clock.Now()
 	for _, tasks := range s.open {
@@ -47,13 +47,13 @@ func (h *Hold) layDownTasks(s *shard, which func(*Task) bool) {
 	h.releaseWhenDone(s)
 }
 
-// layDownTask notes that a task outside the frontier is laid down. It needs mu.
+// layDownTask lays down a task that is outside the frontier. It needs mu.
 func (h *Hold) layDownTask(t *Task) {
 	t.down = true
 	t.shard.down++
 }
 
-// takeUpTask is false when a task is not laid down. It needs mu.
+// takeUpTask takes up a task; false if it is not laid down. It needs mu.
 func (h *Hold) takeUpTask(t *Task) bool {
 	if !t.down {
 		return false
@@ -63,8 +63,8 @@ func (h *Hold) takeUpTask(t *Task) bool {
 	return true
 }
 
-// releaseWhenDone lets go of a shard once no page of it is begun and all its pages are published.
-// It needs mu.
+// releaseWhenDone drops a releasing shard once no page is begun and all pages are published. It
+// needs mu.
 func (h *Hold) releaseWhenDone(s *shard) {
 	if s.releasing && !s.gone && s.tasks == s.down && len(s.outbox) == 0 && !s.publishing {
 		h.counts.released.Add(1)
@@ -73,7 +73,7 @@ func (h *Hold) releaseWhenDone(s *shard) {
 	}
 }
 
-// lapseShards drops shards whose lease is over. It needs mu.
+// lapseShards drops shards whose lease has lapsed. It needs mu.
 func (h *Hold) lapseShards(shards ...*shard) {
 	if len(shards) == 0 {
 		return
@@ -88,7 +88,7 @@ func (h *Hold) lapseShards(shards ...*shard) {
 	h.config.Logger.Warn("fetcher: leases lapsed", "count", len(numbers), "shards", numbers)
 }
 
-// dropShard forgets a shard and all its open tasks, and ends its requests under way. It needs mu.
+// dropShard drops a shard with all its open tasks, and ends its requests. It needs mu.
 func (h *Hold) dropShard(s *shard) {
 	if s.gone {
 		return

@@ -10,32 +10,32 @@ import (
 	"shoal.dev/shoal/pkg/stream"
 )
 
-// pauses are between two tries of a failing call.
+// pauses are the waits between two tries of a failing call.
 var pauses = retry.Backoff{First: 50 * time.Millisecond, Most: 5 * time.Second}
 
-// shard is a shard that this process holds. mu guards what is below reader.
+// shard is a shard that this process holds. mu guards the fields after reader.
 type shard struct {
 	hold   *Hold
 	number uint16
 	epoch  uint64
-	ctx    context.Context // ends when the shard is dropped; requests of its pages end with it
+	ctx    context.Context // ends when the shard is dropped, and ends its requests
 	cancel context.CancelFunc
-	wake   chan struct{} // the outbox has something
+	wake   chan struct{} // the outbox is not empty
 	reader stream.Reader
 
-	until      time.Time // the lease's end
-	releasing  bool      // no page is begun
-	finishBy   time.Time // while releasing: until then pages that have begun may start requests
+	until      time.Time // end of the lease
+	releasing  bool      // no page may be begun
+	finishBy   time.Time // while releasing: begun pages may start requests until then
 	gone       bool      // dropped
 	publishing bool
-	// number of the newest dispatch that came, or had been sent by what lease or marker say
+	// number of the newest dispatch seen, or known from a lease or marker
 	newest uint64
 	// open are the tasks that a marker must name: from their arrival until the log has accepted
 	// their final page.
 	open   map[ids.ID]map[uint32]*Task
 	tasks  int        // in open
-	down   int        // of them, those laid down
-	outbox []outgoing // in the order in which the log gets it
+	down   int        // how many of them are laid down
+	outbox []outgoing // in the order of publication
 }
 
 func (h *Hold) newShard(held client.ShardEpoch, until time.Time, reader stream.Reader) *shard {
@@ -46,5 +46,5 @@ func (h *Hold) newShard(held client.ShardEpoch, until time.Time, reader stream.R
 	return s
 }
 
-// isFresh says whether the shard may be worked on. It needs mu.
+// isFresh says whether the shard's lease still runs. It needs mu.
 func (s *shard) isFresh(now time.Time) bool { return !s.gone && now.Before(s.until) }

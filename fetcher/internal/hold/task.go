@@ -15,32 +15,32 @@ import (
 // ErrAbandoned ends the turn of a trial that nobody waits for any more.
 var ErrAbandoned = errors.New("fetcher: the trial has ended")
 
-// tellEvery is how often the log may tell of skipped records.
+// tellEvery is the least time between two log lines about skipped records.
 const tellEvery = time.Minute
 
 // fetchMost is how many tasks are read at once.
 const fetchMost = 512
 
-// Task is a task held open: from its arrival until the log has accepted its final page. Whoever has
-// its turn works on its Unit alone. Its methods may be called during a turn.
+// Task is a task held open: from its arrival until the log has accepted its final page. Only the
+// holder of its turn works on its Unit. Its methods may be called during a turn.
 type Task struct {
 	Unit Unit
 
 	task    *model.Task
 	item    frontier.Item
 	shard   *shard
-	refused bool // it cannot be begun
-	// What follows is guarded by mu.
+	refused bool // the task cannot be begun
+	// mu guards the fields below.
 	done  bool      // its final page is in the outbox
-	begun bool      // while it waits: a request of its page has been made
-	down  bool      // its shard is being released, and its page is another fetcher's to begin
-	kept  int64     // bytes of pages that wait for another one of their unit
-	until time.Time // while it waits: its unit's time is over then; zero: it has no limit
-	// abandon ends the turn of a trial, whose caller may go away; nil: there is none.
+	begun bool      // while it waits: a request of its page was made
+	down  bool      // laid down: another fetcher is to begin its page
+	kept  int64     // bytes of pages that wait for another page of their unit
+	until time.Time // while it waits: end of its unit's time; zero: no limit
+	// abandon ends the turn of a trial, whose caller may go away; nil: no such turn.
 	abandon context.CancelCauseFunc
 }
 
-// readTasks takes in what comes, until the shard is dropped.
+// readTasks reads the shard's tasks until it is dropped.
 func (h *Hold) readTasks(s *shard) {
 	defer s.reader.Close()
 	failures := 0
@@ -49,7 +49,7 @@ func (h *Hold) readTasks(s *shard) {
 		switch {
 		case s.ctx.Err() != nil:
 			return
-		// the log is closed, or somebody else has opened the shard
+		// the log is closed, or another process has opened the shard
 		case errors.Is(err, stream.ErrClosed):
 			h.mu.Lock()
 			h.dropShard(s)
@@ -68,8 +68,7 @@ func (h *Hold) readTasks(s *shard) {
 	}
 }
 
-// skipRecords notes records that would be refused each time: their units are found by markers. It
-// needs mu.
+// skipRecords counts records that can never be read. Markers reveal their units. It needs mu.
 func (h *Hold) skipRecords(records uint64) {
 	if records == 0 {
 		return
@@ -83,7 +82,7 @@ func (h *Hold) skipRecords(records uint64) {
 	}
 }
 
-// takeInTasks puts tasks into the frontier and markers into the outbox, in their order.
+// takeInTasks puts tasks into the frontier and markers into the outbox, in order.
 func (h *Hold) takeInTasks(s *shard, messages []stream.Message) {
 	type arrival struct {
 		task   *Task
@@ -126,11 +125,11 @@ func (h *Hold) takeInTasks(s *shard, messages []stream.Message) {
 	notify(h.wake)
 }
 
-// admitTask takes a task in, unless it comes again or late, its seq is held open, or too many are.
-// One whose final page is not accepted yet gives its place to its next dispatch. Leaders publish a
-// shard's tasks in the order of their numbers, which never count back, and say in leases and
-// markers how far they are. What is not above the newest is a repeat of the log's, or from a leader
-// that has been replaced. It needs mu.
+// admitTask admits a task, unless it is a repeat or late, its seq is open, or too many tasks are. A
+// task whose final page is not accepted yet makes way for its seq's next dispatch. Leaders publish
+// a shard's tasks in the order of their numbers, which never count back, and report their progress
+// in leases and markers. A number not above the newest is a repeat by the log, or comes from a
+// replaced leader. It needs mu.
 func (h *Hold) admitTask(s *shard, t *Task) {
 	job, seq := t.task.Job, t.task.Seq
 	held := s.open[job][seq]
@@ -168,7 +167,7 @@ func (h *Hold) newTask(s *shard, task *model.Task) *Task {
 	return t
 }
 
-// closeTask takes a task whose final page the log has accepted out of the open ones. It needs mu.
+// closeTask ends a task, once the log has accepted its final page. It needs mu.
 func (h *Hold) closeTask(s *shard, t *Task) {
 	job, seq := t.task.Job, t.task.Seq
 	if s.open[job][seq] != t {
@@ -182,7 +181,7 @@ func (h *Hold) closeTask(s *shard, t *Task) {
 	h.open--
 }
 
-// AwaitTurn is the next task to work on; nil when ctx has ended. Its turn ends with EndTurn.
+// AwaitTurn returns the next task to work on; nil if ctx has ended. EndTurn ends its turn.
 func (h *Hold) AwaitTurn(ctx context.Context) *Task {
 	for ctx.Err() == nil {
 		task, wait := h.nextTurn()
@@ -202,7 +201,7 @@ func (h *Hold) AwaitTurn(ctx context.Context) *Task {
 	return nil
 }
 
-// nextTurn is the task whose turn it is, or how long to wait for one.
+// nextTurn returns the task whose turn it is, or how long to wait for one.
 func (h *Hold) nextTurn() (*Task, time.Duration) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -216,7 +215,7 @@ func (h *Hold) nextTurn() (*Task, time.Duration) {
 	return task, 0
 }
 
-// nextItem is the item whose turn it is, or how long to wait for one. It needs mu.
+// nextItem returns the item whose turn it is, or how long to wait for one. It needs mu.
 func (h *Hold) nextItem(now time.Time) (*frontier.Item, time.Duration) {
 	if h.isFull() {
 		return h.nextKept(mostLooks, now)
@@ -236,13 +235,13 @@ func (h *Hold) nextItem(now time.Time) (*frontier.Item, time.Duration) {
 
 // Bounds of nextKept.
 const (
-	fewLooks  = 8                     // tasks looked at while others may have their turn
-	mostLooks = 256                   // and while nobody else may
-	lookAgain = 50 * time.Millisecond // where none of these may be asked for
+	fewLooks  = 8                     // tasks checked while others may have their turn
+	mostLooks = 256                   // tasks checked while nobody else may
+	lookAgain = 50 * time.Millisecond // when none of them may start
 )
 
-// nextKept is Next for tasks that keep something while too much is held, by all or by their
-// customer. Their end gives it back. It looks at a few of them, drawn by lot. It needs mu.
+// nextKept is Next for tasks that keep pages while too many bytes are held, by all or by their
+// customer. Finishing them releases bytes. It checks a few of them at random. It needs mu.
 func (h *Hold) nextKept(looks int, now time.Time) (*frontier.Item, time.Duration) {
 	full, wait := h.isFull(), frontier.Forever
 	for t := range h.keeping {
@@ -260,9 +259,9 @@ func (h *Hold) nextKept(looks int, now time.Time) (*frontier.Item, time.Duration
 	return nil, wait
 }
 
-// BeginTurn is what a turn runs under. It ends with the shard, and a trial's with its run, too, for
-// ErrAbandoned: who waited for it is gone. Other runs that are stopped get what they have asked
-// for.
+// BeginTurn returns the context of a turn, which ends with the shard. A trial's also ends with its
+// run, with ErrAbandoned, because its caller is gone. Other stopped runs still get what they have
+// requested.
 func (t *Task) BeginTurn(trial bool) (ctx context.Context, end func()) {
 	if !trial {
 		return t.shard.ctx, func() {}
@@ -275,24 +274,24 @@ func (t *Task) BeginTurn(trial bool) (ctx context.Context, end func()) {
 	return ctx, func() { abandon(nil) }
 }
 
-// Outcome is what a turn led to: a page, another turn, or both. The zero Outcome is neither: the
-// shard is not ours any more, or the process ends.
+// Outcome is the result of a turn: a page, another turn, or both. The zero Outcome is neither: the
+// lease has lapsed, or the process ends.
 type Outcome struct {
-	Record []byte  // of the page; nil: there is none
-	Kept   Keeping // bodies that it names; nil: none
-	Final  bool    // the task ends with it
+	Record []byte  // of the page; nil: no page
+	Kept   Keeping // bodies that it refers to; nil: none
+	Final  bool    // the page ends the task
 	Answer frontier.Answer
 
-	Again bool          // the task goes on, with
-	Begun bool          // a page of which a request has been made
-	Host  string        // asked next; "": none
+	Again bool          // the task goes on
+	Begun bool          // a request of its page was made
+	Host  string        // of the next request; "": none
 	Pace  frontier.Pace // of the scraper, at any host
-	Open  bool          // a connection to the host waits for it
-	Wait  time.Duration // before it, at least
-	Until time.Time     // when its unit's time is over; zero: it has no limit
+	Open  bool          // a connection to the host is open
+	Wait  time.Duration // at least, before the next request
+	Until time.Time     // end of the unit's time; zero: no limit
 }
 
-// EndTurn does what a turn led to. It comes to nothing when the shard is not ours any more.
+// EndTurn applies a turn's outcome. It has no effect once the shard is lost.
 func (t *Task) EndTurn(o Outcome) {
 	h := t.shard.hold
 	var room [4]string
@@ -315,8 +314,7 @@ func (t *Task) endTurn(o Outcome) {
 	if s.gone {
 		return
 	}
-	// A process that was suspended wakes up here with an answer that is another holder's to give by
-	// now.
+	// A suspended process may wake up here with an answer that another holder must now give.
 	if !s.isFresh(now) || o.Record == nil && !o.Again {
 		h.lapseShards(s)
 		return
@@ -333,8 +331,8 @@ func (t *Task) endTurn(o Outcome) {
 	}
 }
 
-// waitForTurn lets a task wait for its next request, unless that is another fetcher's to make. It
-// needs mu.
+// waitForTurn lets a task wait for its next request, or lays it down if another fetcher must make
+// that. It needs mu.
 func (h *Hold) waitForTurn(t *Task, o Outcome, now time.Time) {
 	s := t.shard
 	t.begun, t.until = o.Begun, o.Until
@@ -345,14 +343,14 @@ func (h *Hold) waitForTurn(t *Task, o Outcome, now time.Time) {
 		h.keeping[t] = struct{}{}
 	}
 	if s.releasing && (!t.begun || !now.Before(s.finishBy)) {
-		h.layDownTask(t) // it may be taken up again, in its time and with what it keeps
+		h.layDownTask(t) // it may be taken up again, with its time and kept pages
 		h.releaseWhenDone(s)
 		return
 	}
 	h.frontier.Resume(&t.item, now.Add(o.Wait), now)
 }
 
-// IsFresh says whether the shard's lease still runs: a request may start.
+// IsFresh says whether a request may start: the shard's lease still runs.
 func (t *Task) IsFresh() bool {
 	h := t.shard.hold
 	h.mu.Lock()
@@ -360,9 +358,9 @@ func (t *Task) IsFresh() bool {
 	return t.shard.isFresh(h.config.Clock.Now())
 }
 
-// MayHop says whether a request may start now at a host that a redirect leads to, whose pace is the
-// scraper's at any host. It is counted there then. A host that nobody asks is known from then on
-// only, so the delay that its robots.txt asks for is set behind it.
+// MayHop says whether a request may start now at the host of a redirect, at the scraper's pace, and
+// counts it if so. An unknown host is only remembered from then on, so its robots.txt delay is set
+// afterwards.
 func (t *Task) MayHop(host string, pace frontier.Pace, delay time.Duration) bool {
 	h := t.shard.hold
 	h.mu.Lock()
@@ -374,7 +372,7 @@ func (t *Task) MayHop(host string, pace frontier.Pace, delay time.Duration) bool
 	return ok
 }
 
-// DelayHost lets at least a time pass between two starts at a host, whichever fetcher's.
+// DelayHost sets the least time between two starts at a host, over all fetchers.
 func (t *Task) DelayHost(host string, delay time.Duration) {
 	h := t.shard.hold
 	h.mu.Lock()
@@ -382,8 +380,8 @@ func (t *Task) DelayHost(host string, delay time.Duration) {
 	h.frontier.Delay(host, h.delayAt(host, delay))
 }
 
-// fetchersAt is how many fetchers ask a host: a domain whose shard is somebody else's is shared
-// with all. It needs mu.
+// fetchersAt returns how many fetchers may use a host: all of them if its shard is not ours, since
+// redirects lead there from any shard. It needs mu.
 func (h *Hold) fetchersAt(host string) int {
 	if h.fetchers > 1 && h.shards[uint16(h.config.ShardOf(host))] == nil {
 		return h.fetchers
@@ -391,7 +389,7 @@ func (h *Hold) fetchersAt(host string) int {
 	return 1
 }
 
-// paceAt is what a scraper gets of one host here. It needs mu.
+// paceAt returns this fetcher's part of a scraper's pace at a host. It needs mu.
 func (h *Hold) paceAt(host string, pace frontier.Pace) frontier.Pace {
 	fetchers := h.fetchersAt(host)
 	pace.Rate /= float64(fetchers)
@@ -401,8 +399,8 @@ func (h *Hold) paceAt(host string, pace frontier.Pace) frontier.Pace {
 	return pace
 }
 
-// delayAt is what has to pass between two starts here, for what a host's robots.txt asks of all
-// fetchers together. It needs mu.
+// delayAt returns the delay between two starts of this fetcher that gives all fetchers together the
+// delay asked for. It needs mu.
 func (h *Hold) delayAt(host string, delay time.Duration) time.Duration {
 	return min(delay, robots.MaxDelay) * time.Duration(h.fetchersAt(host))
 }

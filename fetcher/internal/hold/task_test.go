@@ -12,7 +12,7 @@ import (
 	"shoal.dev/shoal/pkg/robots"
 )
 
-// A host of somebody else's shard is shared with all fetchers.
+// A host outside our shards is shared with all fetchers.
 func TestPaceAtAHost(t *testing.T) {
 	h := New(Config{Clock: clock.System{}, ShardOf: func(host string) int { return len(host) }})
 	h.fetchers = 4
@@ -28,7 +28,7 @@ func TestPaceAtAHost(t *testing.T) {
 	}
 }
 
-// What robots.txt asks for is asked of all fetchers together, at a redirect's target, too.
+// A robots.txt delay applies to all fetchers together, also at a redirect's target.
 func TestDelayAtAHost(t *testing.T) {
 	now := time.Unix(1_800_000_000, 0)
 	for name, c := range map[string]struct {
@@ -57,7 +57,7 @@ func TestDelayAtAHost(t *testing.T) {
 		if task, wait := h.nextTurn(); task != nil || wait != c.want {
 			t.Errorf("%s: the next start comes after %v", name, wait)
 		}
-		target := "www." + c.host + ".test" // of no own shard
+		target := "www." + c.host + ".test" // not in our shards
 		if !task.MayHop(target, frontier.Pace{}, time.Second) {
 			t.Errorf("%s: a redirect leads nowhere", name)
 		}
@@ -69,7 +69,7 @@ func TestDelayAtAHost(t *testing.T) {
 	}
 }
 
-// A task that is laid down and taken up again ends in its time, and goes on when too much is held.
+// A task laid down and taken up again ends in its time, and can run while too much is held.
 func TestTakenUpTasksAreTimed(t *testing.T) {
 	now := time.Unix(1_800_000_000, 0)
 	h := New(Config{Clock: clock.NewManual(now), MaxBytes: 1 << 20})
@@ -90,7 +90,7 @@ func TestTakenUpTasksAreTimed(t *testing.T) {
 	}
 }
 
-// What a task keeps is given back with its shard, and a turn that goes on keeps nothing.
+// A shard's end releases what its tasks keep, and a turn that is still running keeps nothing.
 func TestBytesOfAShardThatGoes(t *testing.T) {
 	h := New(Config{Clock: clock.System{}, MaxBytes: 1 << 20})
 	ctx, cancel := context.WithCancel(t.Context())
@@ -101,7 +101,7 @@ func TestBytesOfAShardThatGoes(t *testing.T) {
 	h.mu.Lock()
 	h.dropShard(s)
 	h.mu.Unlock()
-	task.KeepBytes(50) // its turn goes on until it hears of it
+	task.KeepBytes(50) // its turn does not know yet
 	if h.held != 0 || task.kept != 0 {
 		t.Errorf("%d bytes are held, %d kept", h.held, task.kept)
 	}

@@ -1,7 +1,7 @@
-// Package keeping owns the way of page bodies into packs (pkg/bodies). It gathers those of a run
-// for a moment, and writes each pack once and whole. A page record that names a pack waits until
-// that is durable. It also sees to it that a customer's packs stay within their quota. It does not
-// decide which bodies are kept. What it cannot write is not kept: no page is lost for that.
+// Package keeping packs page bodies for storage (pkg/bodies). It gathers the bodies of a run for a
+// moment, and writes each pack once and whole. A page record that names a pack waits until the pack
+// is durable. The package also enforces each customer's quota. It does not decide which bodies are
+// kept. If a pack cannot be written its bodies are dropped, but no page is lost.
 package keeping
 
 import (
@@ -22,22 +22,22 @@ import (
 )
 
 const (
-	// gather is how long a pack waits for more bodies, and so how long a page record waits at most
-	// before its pack is written. A host has two seconds of its pace out, so this holds up none.
+	// gather is how long a pack waits for more bodies, and so the longest wait of a page record
+	// before its pack is written. Hosts have two seconds of their pace out, so this delays none.
 	gather = 500 * time.Millisecond
-	// putTime bounds one try at writing a pack, and puts how many tries there are.
+	// putTime bounds one attempt to write a pack; puts is the number of attempts.
 	putTime = 15 * time.Second
 	puts    = 2
-	// maxCustomers bounds those whose bytes are in mind.
+	// maxCustomers bounds the customers whose bytes are remembered.
 	maxCustomers = 4096
 )
 
-// rests are how long nothing is kept, by how many packs in a row could not be written. So page
-// records do not wait for a store that is away. Then one pack is tried, once. Until it is written
-// the records of its run alone wait, and no other body is kept.
+// rests are how long nothing is kept, by failed packs in a row. So page records do not wait for a
+// store that is down. Then one trial pack is written, in one attempt. Until it succeeds, only its
+// run's records wait, and no other body is kept.
 var rests = retry.Backoff{First: 30 * time.Second, Most: 10 * time.Minute}
 
-// Store is where packs are.
+// Store is where packs are stored.
 type Store interface {
 	Put(ctx context.Context, key blobstore.Key, from io.Reader) (blobstore.Written, error)
 	List(ctx context.Context, kind blobstore.Kind, owner string, next []byte) (blobstore.Page,
@@ -45,14 +45,14 @@ type Store interface {
 	Delete(ctx context.Context, key blobstore.Key) error
 }
 
-// Config is what a Keeper works with. All of it has to be given.
+// Config configures a Keeper. All fields are required.
 type Config struct {
 	Store  Store
 	IDs    ids.Source // safe for concurrent use
-	Quota  int64      // bytes of the packs of a customer
+	Quota  int64      // bytes of a customer's packs
 	Clock  clock.Clock
 	Logger *slog.Logger
-	// Point is called with the name of each step's end, for tests that end the process there.
+	// Point is called at kill points, for crash tests.
 	Point func(name string)
 }
 
@@ -71,47 +71,47 @@ type Keeper struct {
 	mu       sync.Mutex
 	open     map[target]*openPack
 	rests    time.Time // nothing is kept before
-	failures int       // packs in a row that could not be written
-	trial    *pack     // that is to show whether the store is back
+	failures int       // failed packs in a row
+	trial    *pack     // shows whether the store is back; nil: none
 	closed   bool
 }
 
-// target is what one pack has at a time: bodies of a run.
+// target is what one open pack is for: the bodies of one run.
 type target struct {
 	customer string
 	run      bodies.Pack // without an id
 }
 
-// pack is gathered until it is full or its time is over, and then written.
+// pack is gathered until it is full or its time is over, and is then written.
 type pack struct {
 	bodies.Pack
 
 	target target
-	data   []byte        // set before full is closed
-	full   chan struct{} // closed when it takes no more
-	done   chan struct{} // closed when it was written, or given up
-	ok     bool          // it is durable; set before done is closed
+	data   []byte        // set when full is closed
+	full   chan struct{} // closed when it takes no more bodies
+	done   chan struct{} // closed when it was written or given up
+	ok     bool          // durable; set when done is closed
 }
 
-// openPack is a pack that is gathered, with what it has so far.
+// openPack is a pack that is still gathered.
 type openPack struct {
 	*pack
 
 	gathered []byte
 }
 
-// Counts say what was done since the start.
+// Counts says what was done since the start.
 type Counts struct {
-	Bodies    uint64 // units whose bodies are in packs that were written
-	Bytes     uint64 // of packs that were written
+	Bodies    uint64 // units whose bodies are in written packs
+	Bytes     uint64 // of written packs
 	Packs     uint64 // written
-	Lost      uint64 // units whose bodies were to be kept and are not
-	Displaced uint64 // packs that went for the quota
+	Lost      uint64 // units whose bodies should have been kept
+	Displaced uint64 // packs removed for the quota
 }
 
 type counters struct{ bodies, bytes, packs, lost, displaced atomic.Uint64 }
 
-// New makes a keeper, which Close ends.
+// New makes a keeper. Close ends it.
 func New(config Config) *Keeper {
 	k := &Keeper{Codec: bodies.NewCodec(), config: config, open: map[target]*openPack{},
 		tallies: newTallies()}
@@ -119,7 +119,7 @@ func New(config Config) *Keeper {
 	return k
 }
 
-// Close gives up what is not written and waits until nothing of it runs any more.
+// Close gives up unwritten packs and waits until all goroutines have ended.
 func (k *Keeper) Close() {
 	k.mu.Lock()
 	k.closed = true
@@ -128,14 +128,14 @@ func (k *Keeper) Close() {
 	k.running.Wait()
 }
 
-// Counts is safe to call at any time.
+// Counts returns the present counts. It is safe to call at any time.
 func (k *Keeper) Counts() Counts {
 	c := &k.counts
 	return Counts{Bodies: c.bodies.Load(), Bytes: c.bytes.Load(), Packs: c.packs.Load(),
 		Lost: c.lost.Load(), Displaced: c.displaced.Load()}
 }
 
-// Kept are bodies on their way into a pack.
+// Kept is a unit's bodies on their way into a pack.
 type Kept struct {
 	Body model.KeptBody
 
@@ -152,10 +152,10 @@ func (k *Kept) Await(ctx context.Context) bool {
 	}
 }
 
-// Bytes is what they take until their pack is written.
+// Bytes returns the memory they take until their pack is written.
 func (k *Kept) Bytes() int64 { return int64(k.Body.Length) }
 
-// Add takes what was read of a unit into a pack of its run; nil: it is not kept.
+// Add adds a unit's bodies to a pack of its run; nil: they are not kept.
 func (k *Keeper) Add(customer string, run bodies.Pack, entry bodies.Entry) *Kept {
 	encoded, err := entry.Encode()
 	if err != nil || len(encoded) > bodies.MaxEntry {
@@ -195,7 +195,7 @@ func (k *Keeper) Add(customer string, run bodies.Pack, entry bodies.Entry) *Kept
 	return kept
 }
 
-// shutLocked lets a pack take no more.
+// shutLocked closes a pack to more bodies.
 func (k *Keeper) shutLocked(p *pack) {
 	if open := k.open[p.target]; open != nil && open.pack == p {
 		delete(k.open, p.target)
@@ -204,7 +204,7 @@ func (k *Keeper) shutLocked(p *pack) {
 	}
 }
 
-// write writes a pack once it is full, or its time is over.
+// write writes a pack once it is full or its time is over.
 func (k *Keeper) write(p *pack) {
 	defer close(p.done)
 	select {
@@ -233,7 +233,7 @@ func (k *Keeper) write(p *pack) {
 	k.running.Go(func() { k.watch(p.target.customer, int64(len(data))) })
 }
 
-// put writes a pack's bytes, within a time for each try.
+// put writes a pack's bytes, with a time limit for each attempt.
 func (k *Keeper) put(key blobstore.Key, data []byte, tries int) (err error) {
 	for range tries {
 		try, cancel := context.WithTimeout(k.ctx, putTime)
@@ -246,8 +246,8 @@ func (k *Keeper) put(key blobstore.Key, data []byte, tries int) (err error) {
 	return err
 }
 
-// note notes whether a pack was written. After one that was not nothing is kept for a while. Those
-// that were under way beside it, and failed with it, are one failure.
+// note records whether a pack was written. After a failure nothing is kept for a while. Packs that
+// failed at the same time count as one failure.
 func (k *Keeper) note(p *pack, key blobstore.Key, err error) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
@@ -258,7 +258,7 @@ func (k *Keeper) note(p *pack, key blobstore.Key, err error) {
 	switch {
 	case err == nil:
 		k.failures = 0
-	case k.ctx.Err() == nil && !now.Before(k.rests): // the process does not end
+	case k.ctx.Err() == nil && !now.Before(k.rests): // not during shutdown
 		k.failures++
 		rest := rests.After(k.failures)
 		k.rests = now.Add(rest)
@@ -267,7 +267,7 @@ func (k *Keeper) note(p *pack, key blobstore.Key, err error) {
 	}
 }
 
-// Lose counts a unit whose bodies were to be kept, and whose pack was not written.
+// Lose counts a unit whose pack was not written.
 func (k *Keeper) Lose() {
 	k.counts.bodies.Add(^uint64(0))
 	k.counts.lost.Add(1)

@@ -15,10 +15,10 @@ import (
 	"shoal.dev/shoal/pkg/ids"
 )
 
-// disk is a blob store that knows sizes and times alone.
+// disk is a blob store that keeps only sizes and times.
 type disk struct {
 	mu    sync.Mutex
-	packs []blobstore.Info // as they were written
+	packs []blobstore.Info // in the order of writing
 	lists int
 	hangs bool
 }
@@ -42,7 +42,7 @@ func (d *disk) List(_ context.Context, _ blobstore.Kind, owner string,
 	defer d.mu.Unlock()
 	d.lists++
 	var page blobstore.Page
-	for i := len(d.packs) - 1; i >= 0; i-- { // in no useful order
+	for i := len(d.packs) - 1; i >= 0; i-- { // in a useless order
 		if d.packs[i].Key.Owner == owner && (i%2 == 0) == (next == nil) {
 			page.Blobs = append(page.Blobs, d.packs[i])
 		}
@@ -65,7 +65,7 @@ func (d *disk) Delete(_ context.Context, key blobstore.Key) error {
 	return nil
 }
 
-// left are the bytes of a customer, and of its oldest pack.
+// left returns the bytes of a customer's packs, and of its oldest pack.
 func (d *disk) left(owner string) (bytes, oldest int64) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -93,12 +93,12 @@ func keep(t *testing.T, quota int64, test func(k *Keeper, d *disk)) {
 
 var ofRun = bodies.Pack{Job: ids.ID{1}, Days: 1}
 
-// entry takes about as many bytes in a pack.
+// entry returns an entry of about this many bytes.
 func entry(bytes int) bodies.Entry {
 	return bodies.Entry{Pages: []bodies.Page{{Packed: make([]byte, bytes)}}}
 }
 
-// A pack has no more than packs may have, and a unit with more than a unit may have is not kept.
+// A pack has no more than MaxPack bytes, and a unit with more than MaxEntry is not kept.
 func TestPacksAreBounded(t *testing.T) {
 	keep(t, 1<<40, func(k *Keeper, d *disk) {
 		if k.Add("alice", ofRun, entry(bodies.MaxEntry)) != nil {
@@ -125,8 +125,7 @@ func TestPacksAreBounded(t *testing.T) {
 	})
 }
 
-// The oldest packs of a customer make room, nobody else's, and not for each pack that is written
-// are all looked at.
+// A customer's oldest packs make room, and nobody else's. Not every new pack causes a listing.
 func TestQuota(t *testing.T) {
 	const quota, size = 1 << 20, 10_000
 	keep(t, quota, func(k *Keeper, d *disk) {
@@ -155,7 +154,7 @@ func TestQuota(t *testing.T) {
 	})
 }
 
-// Nothing is taken once the keeper ends, and nobody waits for it.
+// A closed keeper takes nothing, and nobody waits for it.
 func TestClose(t *testing.T) {
 	keep(t, 1<<40, func(k *Keeper, _ *disk) {
 		kept := k.Add("alice", ofRun, entry(1))
@@ -171,8 +170,8 @@ func TestClose(t *testing.T) {
 	})
 }
 
-// A store that hangs holds up the records of one run now and then, ever more rarely. Once it is
-// back all is kept again.
+// A store that hangs occasionally holds up the records of one run, ever more rarely. Once it is
+// back everything is kept again.
 func TestStoreThatHangs(t *testing.T) {
 	keep(t, 1<<40, func(k *Keeper, d *disk) {
 		other, at := ofRun, context.Background()

@@ -12,14 +12,14 @@ import (
 )
 
 const (
-	// lookEvery is how often a customer's packs are looked at, other fetchers' among them.
+	// lookEvery is how often all packs of a customer are listed, including other fetchers'.
 	lookEvery = 10 * time.Minute
-	// trimmed is the part of the quota, in percent, down to which packs go once it is exceeded. So
-	// packs are not listed for each one that is written.
+	// trimmed is the percentage of the quota down to which packs are removed once it is exceeded.
+	// So not every new pack causes a listing.
 	trimmed = 95
 )
 
-// tallies are of the customers whose packs were written last.
+// tallies holds the tallies of the customers with the newest packs.
 type tallies struct {
 	mu        sync.Mutex
 	customers *simplelru.LRU[string, *tally]
@@ -36,8 +36,8 @@ func newTallies() *tallies {
 	return &tallies{customers: cache.NewLRU[string, *tally](maxCustomers, nil)}
 }
 
-// add counts bytes that were written for a customer. It says whether all of its packs are to be
-// looked at; who does so calls settle then.
+// add counts bytes written for a customer. It says whether the caller should list all of its packs
+// and then call settle.
 func (ts *tallies) add(customer string, written, quota int64, now time.Time) (t *tally,
 	look bool) {
 	ts.mu.Lock()
@@ -53,8 +53,7 @@ func (ts *tallies) add(customer string, written, quota int64, now time.Time) (t 
 	return t, look
 }
 
-// settle notes that a customer's packs were looked at, and how many bytes are left of them, unless
-// that failed.
+// settle records that a customer's packs were listed, and the bytes left unless that failed.
 func (ts *tallies) settle(t *tally, left int64, err error, now time.Time) {
 	ts.mu.Lock()
 	defer ts.mu.Unlock()
@@ -64,9 +63,9 @@ func (ts *tallies) settle(t *tally, left int64, err error, now time.Time) {
 	}
 }
 
-// watch counts what was written for a customer. It looks at all of the customer's packs where they
-// may be too many, and now and then. Each fetcher does. So all of them together are over the quota
-// by no more than each writes between two looks.
+// watch counts what was written for a customer. It lists all of the customer's packs at intervals,
+// and when they may exceed the quota. Every fetcher does. So together they exceed the quota at most
+// by what each writes between two listings.
 func (k *Keeper) watch(customer string, written int64) {
 	now := k.config.Clock.Now()
 	t, look := k.tallies.add(customer, written, k.config.Quota, now)
@@ -81,7 +80,7 @@ func (k *Keeper) watch(customer string, written int64) {
 	k.tallies.settle(t, left, err, now)
 }
 
-// trim removes a customer's oldest packs beyond its quota, and returns the bytes that are left.
+// trim removes a customer's oldest packs beyond its quota, and returns the bytes left.
 func (k *Keeper) trim(customer string) (left int64, err error) {
 	var packs []blobstore.Info
 	for next := []byte(nil); ; {

@@ -1,7 +1,6 @@
-// Package llm owns the call of a language model: one question whose answer has to fit a schema. It
-// speaks to any endpoint that has OpenAI's chat completions, under caps of tokens and cost. What is
-// asked, and what an answer is worth, is the caller's; an answer is data that nobody here looks
-// into.
+// Package llm owns the call of a language model: one question whose answer must match a schema. It
+// works with any endpoint that has OpenAI's chat completions, within caps of tokens and cost. The
+// caller chooses the question and judges the answer, which this package does not interpret.
 package llm
 
 import (
@@ -21,7 +20,7 @@ import (
 	"shoal.dev/shoal/pkg/fault"
 )
 
-// Secret is a key that no log and no error shows.
+// Secret is a key that never appears in a log or an error.
 type Secret string
 
 // String hides the key.
@@ -30,7 +29,7 @@ func (Secret) String() string { return "…" }
 // LogValue hides the key.
 func (Secret) LogValue() slog.Value { return slog.StringValue("…") }
 
-// Config says whom to ask, and how much. Money is in micros.
+// Config says which model to ask, and how much it may cost. Money is in micros.
 type Config struct {
 	BaseURL string // such as https://api.openai.com/v1; the path /chat/completions is added
 	Model   string
@@ -38,12 +37,12 @@ type Config struct {
 	Timeout time.Duration // of one question; 30 s when 0
 
 	MaxAnswer     int   // tokens of one answer; 4,000 when 0
-	MaxPageTokens int64 // tokens of one page, question and answer together; 40,000 when 0
-	MaxDayTokens  int64 // tokens of this process and UTC day; 5,000,000 when 0
-	// Prices per 1,000 tokens; without them cost is not known and not capped.
+	MaxPageTokens int64 // tokens of one page, question and answer; 40,000 when 0
+	MaxDayTokens  int64 // tokens of this process per UTC day; 5,000,000 when 0
+	// Prices per 1,000 tokens; without them the cost is unknown and not capped.
 	PriceIn, PriceOut int64
-	MaxPageMicros     int64 // cost of one page; 0: no cap but that of tokens
-	MaxDayMicros      int64 // cost of this process and UTC day; likewise
+	MaxPageMicros     int64 // cost of one page; 0: only tokens are capped
+	MaxDayMicros      int64 // cost of this process per UTC day; likewise
 }
 
 func (c *Config) setDefaults() {
@@ -62,12 +61,12 @@ func (c *Config) setDefaults() {
 	c.BaseURL = strings.TrimSuffix(c.BaseURL, "/")
 }
 
-// Client asks. It is safe for concurrent use.
+// Client asks a language model. It is safe for concurrent use.
 type Client struct {
 	config Config
 	out    *egress.Client
 	clock  clock.Clock
-	// newName says that the endpoint wants its bound of tokens under the newer of two names.
+	// newName: the endpoint wants the token bound under its newer name.
 	newName atomic.Bool
 
 	mu   sync.Mutex
@@ -76,12 +75,12 @@ type Client struct {
 	of   map[string]cost // by customer
 }
 
-// shareOfDay bounds what a customer may use of the caps of a day: so many times what is left. One
-// alone has four fifths, two have four ninths each. However much one asks, others find some left.
+// shareOfDay bounds a customer's use of the daily caps: this many times what is left. One customer
+// alone gets four fifths, two get four ninths each. Others always find some left.
 const shareOfDay = 4
 
-// New makes a client that goes out through an egress client of its own. An operator's endpoint may
-// stand in a private range that pages must not lead to.
+// New makes a client with its own egress client. An operator's endpoint may be in a private range
+// that pages must not reach.
 func New(config Config, out *egress.Client, c clock.Clock) (*Client, error) {
 	config.setDefaults()
 	if config.Model == "" {
@@ -94,12 +93,12 @@ func New(config Config, out *egress.Client, c clock.Clock) (*Client, error) {
 	return &Client{config: config, out: out, clock: c}, nil
 }
 
-// maxAnswerBytes bounds an answer with everything around it.
+// maxAnswerBytes bounds a whole response body.
 const maxAnswerBytes = 2 << 20
 
-// Ask asks once for a customer and gives the answer's JSON text. The schema is the form of the
-// answer. Errors are coded: model_limit_reached, timeout, model_unavailable; a cancelled context
-// answers with its own.
+// Ask asks one question for a customer and returns the answer's JSON text. schema is the schema of
+// the answer. Errors have codes: model_limit_reached, timeout, model_unavailable. A cancelled
+// context returns its own error.
 func (c *Client) Ask(ctx context.Context, customer, system, user string,
 	schema json.RawMessage) ([]byte, error) {
 	ctx, cancel := context.WithTimeout(ctx, c.config.Timeout)
@@ -108,7 +107,7 @@ func (c *Client) Ask(ctx context.Context, customer, system, user string,
 	if err != nil {
 		return nil, err
 	}
-	used := held // until the endpoint says better: it may have worked on a question that timed out
+	used := held // assumed until the endpoint reports: it may process a question that timed out
 	defer func() { c.returnUnused(customer, day, held, used) }()
 	answer, err := c.call(ctx, system, user, schema)
 	if err != nil {
@@ -130,7 +129,7 @@ func timedOut(ctx context.Context) error {
 	return ctx.Err()
 }
 
-// cost is what a question takes.
+// cost is the cost of a question.
 type cost struct{ tokens, micros int64 }
 
 func (c *Client) costOf(prompt, completion int64) cost {
@@ -138,13 +137,13 @@ func (c *Client) costOf(prompt, completion int64) cost {
 		(prompt*c.config.PriceIn + completion*c.config.PriceOut + 999) / 1_000}
 }
 
-// bytesPerToken is the least text that models count as a token, on the average of a page.
+// bytesPerToken is the least text per token, on the average of a page.
 const bytesPerToken = 3
 
-// plus is what two cost together.
+// plus returns the sum of two costs.
 func (c cost) plus(d cost) cost { return cost{c.tokens + d.tokens, c.micros + d.micros} }
 
-// reserve takes the most that a question may cost from the caps, and from the customer's share.
+// reserve takes the highest possible cost of a question from the caps and the customer's share.
 func (c *Client) reserve(customer string, size int) (day string, most cost, err error) {
 	most = c.costOf(int64(size/bytesPerToken+1), int64(c.config.MaxAnswer))
 	if most.tokens > c.config.MaxPageTokens || c.config.MaxPageMicros > 0 &&
@@ -171,8 +170,7 @@ func (c *Client) reserve(customer string, size int) (day string, most cost, err 
 	return day, most, nil
 }
 
-// returnUnused gives back what was held and not used. A day that has ended meanwhile is not
-// reckoned with any more.
+// returnUnused gives back the unused part of a reservation, unless its day is over.
 func (c *Client) returnUnused(customer, day string, held, used cost) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -182,7 +180,7 @@ func (c *Client) returnUnused(customer, day string, held, used cost) {
 	}
 }
 
-// question is a request as OpenAI has defined it.
+// question is a request in OpenAI's format.
 type question struct {
 	Model               string    `json:"model"`
 	Messages            []message `json:"messages"`
@@ -206,7 +204,7 @@ type jsonSchema struct {
 	Schema json.RawMessage `json:"schema"`
 }
 
-// answer is what of an answer matters.
+// answer is the part of a response that is used.
 type answer struct {
 	Choices []struct {
 		FinishReason string `json:"finish_reason"`
@@ -220,9 +218,9 @@ type answer struct {
 	} `json:"usage"`
 }
 
-// call makes the exchange. An endpoint that wants the newer name of a member is asked again by
-// that. One that does not take the schema as the form of an answer is asked again with the schema
-// in the question.
+// call makes the exchange. If the endpoint wants the newer name of the token bound, it repeats the
+// request with that. If the endpoint does not accept a schema as response format, it repeats the
+// request with the schema in the question.
 func (c *Client) call(ctx context.Context, system, user string, schema json.RawMessage) (*answer,
 	error) {
 	bare := false
@@ -258,8 +256,8 @@ func (c *Client) call(ctx context.Context, system, user string, schema json.RawM
 	}
 }
 
-// question is what is asked: by the newer name of a member, and with the schema in the question,
-// where the endpoint wants that.
+// question builds a request: with the newer name of the token bound if newer, with the schema in
+// the question if bare.
 func (c *Client) question(system, user string, schema json.RawMessage, newer, bare bool) *question {
 	q := &question{Model: c.config.Model, MaxTokens: c.config.MaxAnswer}
 	if newer {
@@ -274,7 +272,7 @@ func (c *Client) question(system, user string, schema json.RawMessage, newer, ba
 	return q
 }
 
-// exchange sends a request and gives a copy of the answer's body.
+// exchange sends a request and returns a copy of the response body.
 func (c *Client) exchange(ctx context.Context, body []byte) (status int, text []byte, err error) {
 	header := []egress.Field{{Name: "Content-Type", Value: "application/json"},
 		{Name: "Accept", Value: "application/json"}}
@@ -297,7 +295,7 @@ func (c *Client) exchange(ctx context.Context, body []byte) (status int, text []
 	return response.Status, bytes.Clone(response.Body), nil
 }
 
-// text is the JSON of an answer that is complete.
+// text returns the JSON of a complete answer.
 func (a *answer) text() ([]byte, error) {
 	if len(a.Choices) == 0 {
 		return nil, fault.New(fault.PageModel, "the model gave no answer")
@@ -308,7 +306,7 @@ func (a *answer) text() ([]byte, error) {
 			choice.FinishReason)
 	}
 	content := strings.TrimSpace(choice.Message.Content)
-	if inner, ok := strings.CutPrefix(content, "```"); ok { // as many write JSON
+	if inner, ok := strings.CutPrefix(content, "```"); ok { // many models wrap JSON in a code block
 		inner = strings.TrimPrefix(inner, "json")
 		content = strings.TrimSpace(strings.TrimSuffix(strings.TrimSpace(inner), "```"))
 	}
@@ -318,15 +316,14 @@ func (a *answer) text() ([]byte, error) {
 	return []byte(content), nil
 }
 
-// Spent is what this process has used, or holds for questions under way, of the day that it last
-// asked on.
+// Spent returns what this process has used or reserved on the day of its last question.
 func (c *Client) Spent() (tokens, micros int64) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	return c.used.tokens, c.used.micros
 }
 
-// String names the client without its key.
+// String describes the client without its key.
 func (c *Client) String() string {
 	return fmt.Sprintf("%s at %s", c.config.Model,
 		c.config.BaseURL)

@@ -25,7 +25,7 @@ func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
 const key = Secret("sk-very-secret")
 
-// endpoint is a server that speaks as much of the protocol as answer says, and a client of it.
+// endpoint starts a server with the handler answer, and makes a client for it.
 func endpoint(t *testing.T, config Config, answer http.HandlerFunc) (*Client, *clock.Manual) {
 	t.Helper()
 	server := httptest.NewServer(answer)
@@ -45,7 +45,7 @@ func endpoint(t *testing.T, config Config, answer http.HandlerFunc) (*Client, *c
 	return client, c
 }
 
-// says answers with a content and its usage.
+// says returns a handler that answers with a content and its usage.
 func says(content string, prompt, completion int) http.HandlerFunc {
 	return func(w http.ResponseWriter, _ *http.Request) {
 		text, _ := json.Marshal(content)
@@ -129,7 +129,7 @@ func TestAnswers(t *testing.T) {
 	}
 }
 
-// TestNewerName: endpoints that know the bound of tokens by its newer name only are asked by that
+// TestNewerName: endpoints that know only the newer name of the token bound are asked with that
 // from then on.
 func TestNewerName(t *testing.T) {
 	asked := 0
@@ -152,8 +152,7 @@ func TestNewerName(t *testing.T) {
 	}
 }
 
-// TestWithoutSchemas: endpoints that take no schema as the form of an answer find it in the
-// question.
+// TestWithoutSchemas: endpoints that accept no schema as response format get it in the question.
 func TestWithoutSchemas(t *testing.T) {
 	var bodies []string
 	client, _ := endpoint(t, Config{}, func(w http.ResponseWriter, r *http.Request) {
@@ -267,7 +266,7 @@ func TestCaps(t *testing.T) {
 	})
 }
 
-// TestGuard: without the operator's word the endpoint must not be private, and the key is shown
+// TestGuard: unless the operator allows it, the endpoint must not be private. The key appears
 // nowhere.
 func TestGuard(t *testing.T) {
 	out, err := egress.New(egress.Config{})

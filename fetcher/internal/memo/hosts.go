@@ -14,30 +14,30 @@ import (
 const (
 	MaxHosts    = 65_536
 	RememberFor = 30 * time.Minute
-	emptyPages  = 3 // in a row: from then on a host's pages are taken for ones that scripts make
+	emptyPages  = 3 // in a row; then the host's pages are assumed to need scripts
 )
 
-// Hosts knows which tiers do not get through to a host although a dearer one does. So the next
-// page begins with the one that worked. It forgets after a while: then the cheaper ones are tried
-// again. Hosts that need no dearer tier take no room.
+// Hosts remembers which tiers fail at a host where a dearer tier works. So the next page begins
+// with the one that worked. Notes expire, and then cheaper tiers are tried again. Hosts that need
+// no dearer tier take no room.
 type Hosts struct {
 	mu    sync.Mutex
-	notes *simplelru.LRU[string, *hostNote] // the last noted stay
+	notes *simplelru.LRU[string, *hostNote] // the most recently noted stay
 }
 
 type hostNote struct {
 	futile model.TierSet
-	empty  int // pages in a row that had no rows but in a browser
+	empty  int // pages in a row with rows only in a browser
 	until  time.Time
 }
 
-// NewHosts makes a memory of no host, with room for so many.
+// NewHosts returns an empty memory with room for most hosts.
 func NewHosts(most int) *Hosts {
 	return &Hosts{notes: cache.NewLRU[string, *hostNote](most, nil)}
 }
 
-// First is the place of the tier to begin with. That is the cheapest that is not known to be
-// futile, or the cheapest of all when there is none.
+// First returns the index of the tier to begin with: the cheapest that is not known to be futile,
+// or the cheapest if all are.
 func (m *Hosts) First(host string, tiers []model.Tier, now time.Time) int {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -57,7 +57,7 @@ func (m *Hosts) First(host string, tiers []model.Tier, now time.Time) int {
 	return 0
 }
 
-// Note remembers that some tiers did not get through and another one did.
+// Note records tiers that did not get through where another one did.
 func (m *Hosts) Note(host string, futile model.TierSet, now time.Time) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -65,8 +65,8 @@ func (m *Hosts) Note(host string, futile model.TierSet, now time.Time) {
 	note.futile |= futile
 }
 
-// NoteEmpty remembers that a page of some tiers had no rows and that of a browser had some. One
-// such page says little of the others, which are to cost no more than they have to.
+// NoteEmpty records that a page had no rows by some tiers and had rows in a browser. One such page
+// proves little about the host's other pages, so it takes emptyPages of them.
 func (m *Hosts) NoteEmpty(host string, tiers model.TierSet, now time.Time) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -76,7 +76,7 @@ func (m *Hosts) NoteEmpty(host string, tiers model.TierSet, now time.Time) {
 	}
 }
 
-// NoteFilled remembers that a page had rows without a browser.
+// NoteFilled records that a page had rows without a browser.
 func (m *Hosts) NoteFilled(host string) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -90,7 +90,7 @@ func (m *Hosts) NoteFilled(host string) {
 	}
 }
 
-// renewLocked is a host's note, good for a while from now.
+// renewLocked returns a host's note and extends it from now.
 func (m *Hosts) renewLocked(host string, now time.Time) *hostNote {
 	note, known := m.notes.Peek(host)
 	if !known || !now.Before(note.until) {
@@ -101,7 +101,7 @@ func (m *Hosts) renewLocked(host string, now time.Time) *hostNote {
 	return note
 }
 
-// Forget is for a host where what worked works no more: everything is tried again.
+// Forget drops a host's note when what worked no longer works: everything is tried again.
 func (m *Hosts) Forget(host string) {
 	m.mu.Lock()
 	defer m.mu.Unlock()

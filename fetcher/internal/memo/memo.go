@@ -1,4 +1,4 @@
-// Package memo owns what the chains of a process remember together. That is which tiers do not get
-// through to a host, the values that discoveries brought, and compiled recipes. Each of them is
-// bounded, and safe for concurrent use. What follows from it is the unit's to say (internal/unit).
+// Package memo owns what a process's chains remember together: tiers that fail at a host,
+// discovered values, compiled recipes. Each is bounded and safe for concurrent use. internal/unit
+// uses them.
 package memo

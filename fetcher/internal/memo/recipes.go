@@ -10,8 +10,8 @@ import (
 	"shoal.dev/shoal/pkg/model"
 )
 
-// Bounds of the compiled recipes kept. Their size is that of their patterns, some 80 bytes each
-// instruction, and of their selectors. One recipe has less than a fifth of it.
+// Bounds of the compiled recipes kept. Their size is that of their patterns (some 80 bytes per
+// instruction) and selectors. One recipe has less than a fifth of it.
 const (
 	MaxRecipes    = 256
 	MaxRecipeSize = 2 << 20
@@ -22,7 +22,7 @@ type recipeKey struct {
 	revision uint32
 }
 
-// Recipes keeps the recipes used last, each compiled to an R once.
+// Recipes keeps the most recently used recipes, each compiled once to an R.
 type Recipes[R any] struct {
 	compile func(model.Recipe) (compiled *R, size int)
 
@@ -30,14 +30,14 @@ type Recipes[R any] struct {
 	known *cache.Sized[recipeKey, *Recipe[R]]
 }
 
-// NewRecipes has room for so many recipes.
+// NewRecipes returns a cache with room for most recipes.
 func NewRecipes[R any](most int,
 	compile func(model.Recipe) (compiled *R, size int)) *Recipes[R] {
 	return &Recipes[R]{compile: compile,
 		known: cache.NewSized[recipeKey, *Recipe[R]](most, MaxRecipeSize)}
 }
 
-// Find is nil when the view does not have the recipe.
+// Find returns a recipe, or nil if the view does not have it.
 func (c *Recipes[R]) Find(view interface {
 	Recipe(scraper ids.ID, revision uint32) *client.Recipe
 }, scraper ids.ID, revision uint32) *Recipe[R] {
@@ -56,15 +56,14 @@ func (c *Recipes[R]) Find(view interface {
 	return r
 }
 
-// resize counts the size of a recipe that was compiled.
+// resize accounts for the size of a compiled recipe.
 func (c *Recipes[R]) resize(r *Recipe[R], size int) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.known.Resize(r.key, r, size)
 }
 
-// Recipe is compiled once. Who is the first to need it compiles it, which may take a tenth of a
-// second.
+// Recipe is compiled once, by its first user, which may take a tenth of a second.
 type Recipe[R any] struct {
 	Source model.Recipe
 
@@ -74,10 +73,10 @@ type Recipe[R any] struct {
 	made  atomic.Pointer[R] // nil: not yet
 }
 
-// Compiled is nil if nobody has compiled the recipe yet.
+// Compiled returns the compiled recipe, or nil if nobody has compiled it yet.
 func (r *Recipe[R]) Compiled() *R { return r.made.Load() }
 
-// Compile is the recipe, compiled if it has to be.
+// Compile returns the compiled recipe, and compiles it first if necessary.
 func (r *Recipe[R]) Compile() *R {
 	r.once.Do(func() {
 		made, size := r.among.compile(r.Source)

@@ -8,7 +8,7 @@ import (
 	"shoal.dev/shoal/pkg/model"
 )
 
-// known is a state with one revision of every recipe.
+// known is a view with one revision of every recipe.
 type known uint32
 
 func (k known) Recipe(_ ids.ID, revision uint32) *client.Recipe {
@@ -40,7 +40,7 @@ func TestRecipesAreBounded(t *testing.T) {
 	if recipes.Find(known(1), ids.ID{4}, 9) != nil {
 		t.Error("an unknown revision has a recipe")
 	}
-	size = MaxRecipeSize // leaves no room beside it
+	size = MaxRecipeSize // leaves no room for another
 	if get(5); recipes.known.Len() != 1 || recipes.known.Size() != size {
 		t.Errorf("%d recipes of the size %d are kept", recipes.known.Len(), recipes.known.Size())
 	}

@@ -15,16 +15,16 @@ import (
 
 const maxTokenSets = 1_024
 
-// TokenKey names what is discovered: by a scraper's configuration, or, for build ids, by a site of
-// it.
+// TokenKey identifies discovered values: by a scraper's configuration or, for build ids, by one of
+// its sites.
 type TokenKey struct {
 	Scraper ids.ID
 	Config  uint64
 	Root    string // of the site; "" for configured rules
 }
 
-// Tokens keeps the values that discoveries brought, in this process alone. Who finds none begins a
-// discovery, or waits for the one under way.
+// Tokens caches discovered values, in this process only. Callers that find none start a discovery
+// or wait for one under way.
 type Tokens struct {
 	clock clock.Clock
 
@@ -45,7 +45,7 @@ type Flight struct {
 	failed bool
 }
 
-// Await waits until a discovery has landed. It has no values when it failed, or goes on later. The
+// Await waits until a discovery has landed. There are no values if it failed or goes on later. The
 // error is ctx's.
 func (f *Flight) Await(ctx context.Context) (values map[string]string, failed bool, err error) {
 	select {
@@ -56,14 +56,14 @@ func (f *Flight) Await(ctx context.Context) (values map[string]string, failed bo
 	}
 }
 
-// NewTokens keeps no values yet.
+// NewTokens returns an empty cache.
 func NewTokens(clk clock.Clock) *Tokens {
 	return &Tokens{clock: clk,
 		sets:    cache.NewLRU[TokenKey, tokenSet](maxTokenSets, nil),
 		flights: map[TokenKey]*Flight{}}
 }
 
-// Get is nil when nothing is known. The values must not be changed.
+// Get returns the values, nil if none are known. They must not be changed.
 func (t *Tokens) Get(key TokenKey) map[string]string {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -79,7 +79,7 @@ func (t *Tokens) getLocked(key TokenKey) map[string]string {
 	return set.values
 }
 
-// Invalidate forgets values that did not work, unless others have taken their place.
+// Invalidate removes values that did not work, unless they have been replaced.
 func (t *Tokens) Invalidate(key TokenKey, stale map[string]string) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -88,8 +88,8 @@ func (t *Tokens) Invalidate(key TokenKey, stale map[string]string) {
 	}
 }
 
-// Join answers what is known, or the discovery under way, or a new one that the caller makes and
-// lands.
+// Join returns known values, or a discovery under way, or a new one. The caller must make and land
+// the new one.
 func (t *Tokens) Join(key TokenKey) (values map[string]string, f *Flight, own bool) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -104,8 +104,7 @@ func (t *Tokens) Join(key TokenKey) (values map[string]string, f *Flight, own bo
 	return nil, f, true
 }
 
-// Land ends a discovery: with values, with none because it failed, or with none because it goes on
-// later.
+// Land ends a discovery. It has values, or none because it failed or goes on later.
 func (t *Tokens) Land(key TokenKey, f *Flight, values map[string]string, failed bool,
 	ttl time.Duration) {
 	t.mu.Lock()

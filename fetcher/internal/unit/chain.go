@@ -15,63 +15,63 @@ import (
 	"shoal.dev/shoal/pkg/stream"
 )
 
-// Chain is a task being worked on: a start address and the pages that follow from it, one at a
-// time. Whoever has its turn has it alone.
+// Chain is a task in work: a start address and the pages that follow from it, one at a time. Only
+// the holder of its turn uses it.
 type Chain struct {
 	units *Units
 	task  *model.Task
-	made  *model.Page // encoded last
+	made  *model.Page // page encoded last
 
-	left     uint32   // pages that the dispatch may still fetch
+	left     uint32   // pages that this dispatch may still fetch
 	seen     []uint64 // content hashes, as in model.Continuation
 	known    []uint64 // row hashes, as in model.Continuation
 	rendered bool     // as in model.Continuation
-	visited  []uint64 // hashes of the addresses of this dispatch
+	visited  []uint64 // hashes of the addresses in this dispatch
 
 	unit  model.Unit
-	url   string // the unit's address, as listed or as the pagination made it
+	url   string // the unit's address, as listed or made by the pagination
 	fetch fetchState
-	// charge is the run's at the request under way, for pages of the start address's domain. By
-	// tier plain a unit is charged as the run's endpoint is, if it has one.
+	// charge is the run's charge for pages of the start address's domain, set by each request. By
+	// tier plain a unit is charged as the run's endpoint, if it has one.
 	charge model.PageCharge
-	// scraper is the one that values for requests are kept for, at the request under way.
+	// scraper owns the discovered values for requests, set by each request.
 	scraper ids.ID
-	// keep says whose the bodies are that the request under way brings; no Days: none is kept. read
-	// are those of the page at hand that are to be kept with it.
+	// keep says for whom the bodies of the current request are kept; Days 0: nobody. read are the
+	// bodies to keep with the current page.
 	keep bodies.Pack
 	read []bodies.Page
 }
 
-// fetchState is the work on one page.
+// fetchState is the state of the work on one page.
 type fetchState struct {
-	at       string        // canonical: the address to ask next, where redirects have led
-	as       *curl.Request // of a curl scraper: the request that a redirect led to; nil before any
+	at       string        // canonical: the address to fetch next, after redirects
+	as       *curl.Request // curl scrapers: the request after a redirect; nil before any
 	hops     int
-	permit   bool // the start that robots.txt needed has been taken
+	permit   bool // the start that robots.txt needed was taken
 	began    time.Time
-	spent    time.Duration // of the try under way
+	spent    time.Duration // on the current try
 	tries    []model.Try
-	failures int // of this tier
-	// Of a curl scraper: what has to be read first, if anything, and the values that the try under
-	// way was made with. Also whether they have been renewed for this page.
+	failures int // by this tier
+	// For curl scrapers: what must be read first, the values of the current try, and whether they
+	// were already renewed for this page.
 	discovery *discovery
 	values    map[string]string
 	renewed   bool
-	tier      int        // place in the task's tiers
-	by        model.Tier // what brought the unit's own page, once it is there
-	busy      int        // times in a row that the tier could take no more
+	tier      int        // index in the usable tiers
+	by        model.Tier // the tier that brought the unit's own page
+	busy      int        // times in a row that the tier was full
 	wire      int64
-	hash      []byte // SHA-256 of the newest body of the unit's own page, nil without one
-	why       string // in words, why the newest try brought no row; "" where its code says it all
+	hash      []byte // SHA-256 of the unit's own page, newest body; nil: none
+	why       string // why the newest try had no row, in words; "": the code says it
 
-	until time.Time      // the unit's time is over, zero: it has no limit
-	pages []extract.Page // of the unit, read before the one at hand
-	asked string         // canonical address of the page at hand, "" for the unit's own
+	until time.Time      // end of the unit's time; zero: no limit
+	pages []extract.Page // of the unit, read before the current one
+	asked string         // canonical address of the current page; "": the unit's own
 
-	prompt *extract.Prompt // to the language model, not answered yet
+	prompt *extract.Prompt // for the language model, not answered yet
 }
 
-// BeginChain begins a task: what it asks first, "" where it cannot be begun, and at which pace.
+// BeginChain begins a task. host is asked first, "" if the task cannot be begun.
 func (u *Units) BeginChain(task *model.Task) (c *Chain, host string, pace frontier.Pace) {
 	c = &Chain{units: u, task: task, left: task.Budget, unit: model.Unit{Seq: task.Seq},
 		url: task.URL}
@@ -87,18 +87,18 @@ func (u *Units) BeginChain(task *model.Task) (c *Chain, host string, pace fronti
 	c.fetch.at = canonical
 	pace = u.config.Pace
 	if r := u.recipes.Find(u.config.View(), task.Scraper, task.Revision); r != nil {
-		pace = u.config.paceFor(paceOf(&r.Source)) // nobody waits here until it is compiled
+		pace = u.config.paceFor(paceOf(&r.Source)) // does not wait for the recipe to be compiled
 	}
 	return c, address.AuthorityOf(canonical), pace
 }
 
-// Cancel makes the record that answers the task of an ended run.
+// Cancel returns the record that answers a task of an ended run.
 func (c *Chain) Cancel() []byte { return c.encode(c.cancelledPage()) }
 
-// Refuse makes the record that answers a task whose address is none.
+// Refuse returns the record that answers a task with an invalid address.
 func (c *Chain) Refuse() []byte { return c.encode(c.erroredPage(fault.PageInvalidURL)) }
 
-// encode makes the record of a page that no turn has made.
+// encode encodes a page that no turn has made.
 func (c *Chain) encode(p *model.Page) []byte {
 	c.made = p
 	return stream.EncodePage(*p)
@@ -107,17 +107,17 @@ func (c *Chain) encode(p *model.Page) []byte {
 // CountPage counts the page that was encoded last.
 func (c *Chain) CountPage() { c.units.countPage(c.made) }
 
-// HasBegun says that a request of the page at hand was made.
+// HasBegun says whether a request of the current page was made.
 func (c *Chain) HasBegun() bool { return len(c.fetch.tries) > 0 || c.fetch.hops > 0 }
 
-// HasPermit says that robots.txt was read for the page at hand, whose own request comes next: over
-// the same connection, where it comes soon enough.
+// HasPermit says whether only robots.txt was read for the current page. Its own request comes next,
+// over the same connection if it comes soon.
 func (c *Chain) HasPermit() bool { return c.fetch.permit && !c.HasBegun() }
 
-// Until is when the unit's time is over; zero: it has no limit.
+// Until returns the end of the unit's time; zero: no limit.
 func (c *Chain) Until() time.Time { return c.fetch.until }
 
-// Host is where the chain's next request goes; "": to no host.
+// Host returns the host of the chain's next request; "": none.
 func (c *Chain) Host() string {
 	if c.fetch.prompt != nil {
 		return ""
@@ -128,7 +128,7 @@ func (c *Chain) Host() string {
 	return address.AuthorityOf(c.fetch.at)
 }
 
-// target is the address that the chain asks next, and what it is asked for with; nil is a GET.
+// target returns the address and request that the chain makes next; a nil request is a GET.
 func (t *Turn) target() (at string, as *curl.Request) {
 	if t.recipe.curl == nil || t.fetch.as != nil || t.fetch.asked != "" {
 		return t.fetch.at, t.fetch.as
@@ -140,7 +140,7 @@ func (t *Turn) target() (at string, as *curl.Request) {
 	return at, as
 }
 
-// page is a page of the chain's unit with everything but its outcome.
+// page returns a page of the chain's unit without an outcome.
 func (c *Chain) page() *model.Page {
 	now := c.units.config.Clock.Now()
 	p := &model.Page{Job: c.task.Job, Unit: c.unit, Fetch: c.units.config.IDs.New(), URL: c.url,
@@ -155,24 +155,24 @@ func (c *Chain) page() *model.Page {
 	return p
 }
 
-// erroredPage is the last page of a chain that failed.
+// erroredPage returns the last page of a chain that failed.
 func (c *Chain) erroredPage(code fault.Code) *model.Page {
 	p := c.page()
 	p.Outcome, p.Code, p.Last, p.Detail = model.Errored, string(code), true, c.fetch.why
 	return p
 }
 
-// cancelledPage answers the task of an ended run. It is no page of it.
+// cancelledPage answers a task of an ended run. It does not count as a page of the run.
 func (c *Chain) cancelledPage() *model.Page {
 	return &model.Page{Job: c.task.Job, Unit: c.unit, Outcome: model.Cancelled, URL: c.url,
 		Last: true}
 }
 
-// address is the canonical address of the unit.
+// address returns the canonical address of the unit.
 func (c *Chain) address() string {
 	canonical, err := address.Canonical(c.url)
 	if err != nil {
-		return c.url // never begun
+		return c.url // the chain was never begun
 	}
 	return canonical
 }

@@ -13,7 +13,7 @@ import (
 	"shoal.dev/shoal/pkg/reading"
 )
 
-// deliver makes the page of a unit whose pages are complete, last the newest of them.
+// deliver makes the page of a unit whose pages are complete; last is the newest.
 func (t *Turn) deliver(last extract.Page, result extract.Result) Step {
 	t.units.metrics.parses[result.Parser].Inc()
 	first := last
@@ -57,8 +57,8 @@ func (t *Turn) deliver(last extract.Page, result extract.Result) Step {
 	return Step{Page: p}
 }
 
-// codeWithout is why a unit has no row. Its pages hold none, or none that fits the schema. Or a
-// language model was asked for what they do not state and gave no answer.
+// codeWithout returns why a unit has no rows. Its pages have none, or none that fits the schema, or
+// a language model was needed and gave no answer.
 func codeWithout(last extract.Page, result extract.Result) fault.Code {
 	switch {
 	case last.Code == fault.PageModel || last.Code == fault.PageModelLimit:
@@ -69,8 +69,8 @@ func codeWithout(last extract.Page, result extract.Result) fault.Code {
 	return fault.PageNoRows
 }
 
-// tryBrowser goes on with a browser where a page without rows may be one whose scripts make them.
-// code is why it has none: where a model should have answered, no browser is at fault.
+// tryBrowser retries with a browser if scripts may make a page's rows. code says why there are
+// none: a browser does not help when a model gave no answer.
 func (t *Turn) tryBrowser(own extract.Page, code fault.Code) bool {
 	if code == fault.PageModel || code == fault.PageModelLimit || t.unit.Page > 0 ||
 		t.fetch.asked != "" ||
@@ -88,20 +88,19 @@ func (t *Turn) tryBrowser(own extract.Page, code fault.Code) bool {
 	return true
 }
 
-// content is what a page's answer held.
+// content is what was read from a page.
 type content struct {
 	final  string // canonical
 	rows   [][]byte
 	link   string // to the next page
 	cursor string // of the next page
-	body   uint64 // hash of the body, of a paginated scraper
+	body   uint64 // hash of the body, for paginated scrapers
 
-	priceRow string // "" when nothing is charged
+	priceRow string // "": nothing is charged
 	quantity uint32
 }
 
-// follow makes the chain's next page of a page that was read, and advances the chain when it goes
-// on.
+// follow makes the chain's page from what was read, and advances the chain if it goes on.
 func (t *Turn) follow(secret uint64, got content) *model.Page {
 	p := t.page()
 	if (t.fetch.hops > 0 || len(t.fetch.pages) > 0) && got.final != t.address() {
@@ -141,7 +140,7 @@ func (t *Turn) follow(secret uint64, got content) *model.Page {
 	return p
 }
 
-// nextURL is where the chain goes on, canonical; "" where it ends.
+// nextURL returns the canonical address where the chain goes on; "" if it ends.
 func (t *Turn) nextURL(got content, secret uint64) string {
 	if t.recipe.pager == nil || t.unit.Page+1 >= t.recipe.maxPages {
 		return ""
@@ -157,13 +156,13 @@ func (t *Turn) nextURL(got content, secret uint64) string {
 	return next
 }
 
-// knows says that all rows are those of the chain's last pages.
+// knows says whether all rows were on the chain's last pages.
 func (c *Chain) knows(rows []uint64) bool {
 	return !slices.ContainsFunc(rows,
 		func(row uint64) bool { return !slices.Contains(c.known, row) })
 }
 
-// hashRows is nil for a scraper without pagination.
+// hashRows returns the hashes of rows, nil for scrapers without pagination.
 func hashRows(r *recipe, secret uint64, rows [][]byte) []uint64 {
 	if r.pager == nil {
 		return nil
@@ -175,12 +174,12 @@ func hashRows(r *recipe, secret uint64, rows [][]byte) []uint64 {
 	return hashes
 }
 
-// hashURL is the seeded hash of a canonical address, never 0.
+// hashURL returns the seeded hash of a canonical address, never 0.
 func hashURL(address string, secret uint64) uint64 {
 	return max(xxh3.HashStringSeed(address, secret), 1)
 }
 
-// newest keeps the last elements, in memory of their own.
+// newest returns a copy of the last elements.
 func newest(list []uint64, most int) []uint64 {
 	return slices.Clone(list[max(0, len(list)-most):])
 }

@@ -18,35 +18,35 @@ import (
 	"shoal.dev/shoal/pkg/reading"
 )
 
-// discovery is a page that has to be read for values before the chain's own page. It waits for its
-// host's turn and asks robots.txt like any page. It is done when the values are there, whoever
+// discovery reads a page for values that the chain's own page needs. It waits for its host's turn
+// and obeys robots.txt like any page. It is done when the values are there, even if another chain
 // found them.
 type discovery struct {
 	source tokenSource
 	start  string // canonical
-	at     string // canonical: the address to ask next, where redirects have led
+	at     string // canonical: the address to fetch next, after redirects
 	hops   int
-	permit bool          // the start that robots.txt needed has been taken
-	tier   int           // place in the task's tiers, -1 before the first request
+	permit bool          // the start that robots.txt needed was taken
+	tier   int           // index in the usable tiers, -1 before the first request
 	futile model.TierSet // tiers that did not get through
-	// refused is why the page has to be asked for again, with other values than stale; "" for its
-	// first request.
+	// refused is the error for which the page must be repeated with values other than stale; ""
+	// before its first request.
 	refused fault.Code
 	stale   map[string]string
 }
 
-// tokenSource is where the values of a page's request come from.
+// tokenSource is the source of the values for a page's request.
 type tokenSource struct {
 	key  memo.TokenKey
 	url  string
 	ttl  time.Duration
 	find func(ctx context.Context, page []byte) (map[string]string, error)
-	// optional: the request goes out without them, and fails as it failed when there are none.
+	// optional: without values the request goes out anyway, or keeps its original error.
 	optional bool
 }
 
-// tokenSource is that of a request to at: the recipe's rules, or the site's build id where the
-// address has one.
+// tokenSource returns the source for a request to at: the recipe's rules, or the site's build id if
+// the address has one.
 func (t *Turn) tokenSource(at string) (tokenSource, bool) {
 	key := memo.TokenKey{Scraper: t.scraper}
 	if t.recipe.prelaunch != nil {
@@ -67,8 +67,8 @@ func (t *Turn) tokenSource(at string) (tokenSource, bool) {
 		true
 }
 
-// compose is the chain's next request with the values of its placeholders. It is false when they
-// have to be discovered first. Its error is a *web.Failure.
+// compose returns the chain's next request with its placeholders filled. ready is false if the
+// values must be discovered first. Its error is a *web.Failure.
 func (t *Turn) compose() (at string, as *curl.Request, ready bool,
 	err error) {
 	at, as = t.target()
@@ -117,8 +117,8 @@ func (c *Chain) beginDiscovery(source tokenSource, refused fault.Code,
 	return nil
 }
 
-// renew begins a discovery where an answer says that the values are old. It is false when that
-// cannot be, or when it was done for this page before.
+// renew begins a discovery if a failure suggests that the values are outdated. It returns false if
+// that is not possible or was already done for this page.
 func (t *Turn) renew(failure *web.Failure) bool {
 	gone := failure.Status == 404 || failure.Status == 410 || failure.Status == 451
 	if t.recipe.curl == nil || t.fetch.renewed || t.fetch.asked != "" || !gone ||
@@ -134,7 +134,7 @@ func (t *Turn) renew(failure *web.Failure) bool {
 	return t.beginDiscovery(source, failure.Code, t.fetch.values) == nil
 }
 
-// discover makes one request of a discovery, or finds that somebody else's has brought the values.
+// discover makes one request of a discovery, or takes the values that another chain has found.
 func (t *Turn) discover(ctx context.Context) (Step, error) {
 	d := t.fetch.discovery
 	values, under, own := t.units.tokens.Join(d.source.key)
@@ -146,7 +146,7 @@ func (t *Turn) discover(ctx context.Context) (Step, error) {
 		case failed:
 			return Step{Answer: frontier.Answer{Unasked: true}}, d.failure(errDiscovery)
 		case values == nil:
-			// it is our turn to discover
+			// now it is our turn to discover
 			return Step{Again: true, Answer: frontier.Answer{Unasked: true}}, nil
 		}
 	}
@@ -164,7 +164,7 @@ func (t *Turn) discover(ctx context.Context) (Step, error) {
 		}
 	}
 	t.fetch.discovery = nil
-	if len(t.fetch.tries) == 0 { // what the discovery has learned of the host is the page's, too
+	if len(t.fetch.tries) == 0 { // the page benefits from what the discovery learnt of the host
 		t.fetch.tier = t.units.hosts.First(address.AuthorityOf(t.fetch.at), t.tiers,
 			t.units.config.Clock.Now())
 	}
@@ -174,8 +174,8 @@ func (t *Turn) discover(ctx context.Context) (Step, error) {
 	return next, nil
 }
 
-// readTokens asks for the page of a discovery, by the same tiers as for any page. Without values
-// and an error it goes on with another request.
+// readTokens fetches the page of a discovery, by the same tiers as any page. Without values and an
+// error, another request follows.
 func (t *Turn) readTokens(ctx context.Context) (map[string]string, Step, error) {
 	d, site := t.fetch.discovery, t.units.config.Web
 	next := Step{Again: true}
@@ -214,7 +214,7 @@ func (t *Turn) readTokens(ctx context.Context) (map[string]string, Step, error) 
 	var led *ledAway
 	var failure *web.Failure
 	if errors.As(err, &failure) && failure.Status != 0 {
-		next.Answer = answerOf(failure) // what the page fails with says nothing of it
+		next.Answer = answerOf(failure) // the page's failure says nothing about this answer
 	}
 	switch {
 	case errors.As(err, &led):
@@ -231,7 +231,7 @@ func (t *Turn) readTokens(ctx context.Context) (map[string]string, Step, error) 
 	return values, next, err
 }
 
-// findTokens reads the page of a discovery.
+// findTokens finds the values on the page of a discovery.
 func (t *Turn) findTokens(ctx context.Context, response *web.Page) (values map[string]string,
 	err error) {
 	d := t.fetch.discovery
@@ -248,10 +248,10 @@ func (t *Turn) findTokens(ctx context.Context, response *web.Page) (values map[s
 	return values, err
 }
 
-// discoveryWait is how long a discovery waits when there are as many as there may be.
+// discoveryWait is how long a discovery waits while too many are under way.
 const discoveryWait = 250 * time.Millisecond
 
-// climb begins the discovery anew with the next tier; false when there is none.
+// climb restarts the discovery with the next tier; false if there is none.
 func (d *discovery) climb(tiers []model.Tier) bool {
 	if d.tier+1 >= len(tiers) {
 		return false
@@ -262,10 +262,10 @@ func (d *discovery) climb(tiers []model.Tier) bool {
 	return true
 }
 
-// errDiscovery says that a discovery brought nothing.
+// errDiscovery says that a discovery found nothing.
 var errDiscovery = errors.New("fetcher: nothing was discovered")
 
-// failure is what a page fails with whose discovery failed.
+// failure returns the error of a page whose discovery failed.
 func (d *discovery) failure(cause error) error {
 	switch {
 	case errors.Is(cause, errStale), errors.Is(cause, context.Canceled):
@@ -276,7 +276,7 @@ func (d *discovery) failure(cause error) error {
 	return &web.Failure{Code: fault.PagePrelaunch, Final: d.at, Cause: cause}
 }
 
-// wouldRepeat says whether fresh values would only repeat the request that has failed.
+// wouldRepeat says whether fresh values would repeat the failed request.
 func (t *Turn) wouldRepeat(d *discovery, fresh map[string]string) bool {
 	if !d.source.optional {
 		return maps.Equal(fresh, d.stale)
@@ -287,13 +287,12 @@ func (t *Turn) wouldRepeat(d *discovery, fresh map[string]string) bool {
 	return wasAt == isAt && slices.Equal(before.Header, after.Header)
 }
 
-// original ends a page with the error for which a discovery was begun.
+// original ends a page with the error that caused its discovery.
 type original struct{ code fault.Code }
 
 func (e *original) Error() string { return string(e.code) }
 
-// covered says whether there is a rule for each placeholder of a request: one without must not be
-// sent.
+// covered says whether every placeholder of a request has a rule. Unfilled ones must not be sent.
 func covered(r *curl.Request, rules *prelaunch.Rules) bool {
 	return !slices.ContainsFunc(r.Placeholders(),
 		func(name string) bool { return !rules.Has(name) })

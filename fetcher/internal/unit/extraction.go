@@ -14,19 +14,18 @@ import (
 	"shoal.dev/shoal/pkg/rules"
 )
 
-// A unit may need more pages than its own (extract.Ask). They are asked for one after the other,
-// each as a request of its own with its turn, robots.txt, guard and lease check. What was read
-// before waits in memory. It stays one unit: one page record, one receipt, and whoever has to begin
-// it anew begins with its first page.
+// A unit may need more pages than its own (extract.Ask). Each is fetched by a request of its own,
+// with turn, robots.txt, guard and lease check. Pages read before wait in memory. It remains one
+// unit with one page record and one receipt. A new attempt begins with its first page.
 
-// maxPagesOfUnit bounds the pages that an extraction may ask for, its own included.
+// maxPagesOfUnit bounds the pages that an extraction may read, including the unit's own.
 const maxPagesOfUnit = 10
 
-// extractPages runs the extraction of a unit's pages, p the newest. The zero step: the process ends
-// meanwhile.
+// extractPages runs the extraction of a unit's pages; p is the newest. It returns the zero Step if
+// the process ends meanwhile.
 func (t *Turn) extractPages(ctx context.Context, p extract.Page) Step {
-	// The bank may have to be asked, for which no other extraction should wait. What is kept of the
-	// unit converts by the same time.
+	// The bank may have to be asked for rates, which must not delay other extractions. All pages of
+	// the unit convert by the same day.
 	own := p
 	if len(t.fetch.pages) > 0 {
 		own = t.fetch.pages[0]
@@ -68,7 +67,7 @@ func (t *Turn) extractPages(ctx context.Context, p extract.Page) Step {
 	}
 }
 
-// extracted are the rows of a unit's pages, p the newest.
+// extracted returns the rows of a unit's pages; p is the newest.
 func (t *Turn) extracted(ctx context.Context, p extract.Page, day rules.Day) (result extract.Result,
 	err error) {
 	panicked := t.units.config.Reader.Run(reading.Page{URL: p.URL, ContentType: p.ContentType,
@@ -91,17 +90,17 @@ func (t *Turn) extracted(ctx context.Context, p extract.Page, day rules.Day) (re
 	return result, err
 }
 
-// keepPage keeps a page, or what its type chose to keep of it, until the unit's next page is there.
+// keepPage keeps a page, or the part its type chose, until the unit's next page is read.
 func (t *Turn) keepPage(p extract.Page, kept []byte) {
 	if p.Kept = kept; len(kept) > 0 {
 		p.Body = nil
 	}
-	p.Body = bytes.Clone(p.Body) // the response's is used again
+	p.Body = bytes.Clone(p.Body) // the response's buffer is reused
 	t.fetch.pages = append(t.fetch.pages, p)
 	t.lease.KeepBytes(int64(len(p.Body) + len(p.Kept)))
 }
 
-// askFor lets the chain's next request be for another page of its unit, or says why not.
+// askFor makes the chain's next request fetch another page of its unit, or returns why not.
 func (t *Turn) askFor(url string) fault.Code {
 	canonical, err := address.Canonical(url)
 	if err != nil {
@@ -116,7 +115,7 @@ func (t *Turn) askFor(url string) fault.Code {
 	return "" // by the tier that brought the unit's own page
 }
 
-// unfetched answers a unit that nothing is to be fetched for: nil for all others.
+// unfetched returns the Step of a unit that needs no fetch, nil for all others.
 func (t *Turn) unfetched() *Step {
 	if len(t.fetch.tries) > 0 || t.fetch.hops > 0 || len(t.fetch.pages) > 0 {
 		return nil
@@ -148,8 +147,7 @@ func (t *Turn) unfetched() *Step {
 	return &next
 }
 
-// unread ends a page that cannot be fetched: with an error, unless the extraction makes something
-// of that.
+// unread ends a page that cannot be fetched: with an error, unless the extraction accepts failures.
 func (t *Turn) unread(ctx context.Context, code fault.Code, answer frontier.Answer) Step {
 	s := &t.fetch
 	if s.asked == "" && !t.recipe.extractor.TakesFailures() {
@@ -161,7 +159,7 @@ func (t *Turn) unread(ctx context.Context, code fault.Code, answer frontier.Answ
 	if asked == "" {
 		asked = t.url
 	}
-	t.lease.BeginReading(0, answer) // of the unit's other pages
+	t.lease.BeginReading(0, answer) // the unit's other pages are read
 	defer t.lease.EndReading(0)
 	next := t.extractPages(ctx,
 		extract.Page{URL: s.at, Asked: asked, At: t.units.config.Clock.Now(), Code: code})
@@ -169,18 +167,18 @@ func (t *Turn) unread(ctx context.Context, code fault.Code, answer frontier.Answ
 	return next
 }
 
-// questionWait is how long a page waits when the model is asked as much as it may be.
+// questionWait is how long a page waits while the model is busy.
 const questionWait = 250 * time.Millisecond
 
-// askModel puts the chain's prompt to the model, under the lease of a request. The answer, or why
-// there is none (model_unavailable, also when the unit's time is over; model_limit_reached; no_rows
-// without a model), is the unit's next page. A step instead: the model has no place free, and the
-// chain comes again; or the lease has lapsed.
+// askModel asks the model the chain's prompt, under the lease of a request. The answer, or its
+// error code, is the unit's next page. Codes: model_limit_reached; no_rows without a model;
+// model_unavailable, also when the unit's time is over. It returns a Step instead if the model is
+// busy, so that the chain retries, or if the lease has lapsed.
 func (t *Turn) askModel(ctx context.Context) (extract.Page, *Step) {
 	answer := extract.Page{URL: t.fetch.at, ContentType: "application/json"}
 	now := t.units.config.Clock.Now()
 	switch {
-	case t.units.config.Model == nil: // nothing that could answer another time
+	case t.units.config.Model == nil: // retries would not help
 		answer.Code = fault.PageNoRows
 		return t.answered(answer), nil
 	case t.isOverdue(now):
@@ -204,13 +202,13 @@ func (t *Turn) askModel(ctx context.Context) (extract.Page, *Step) {
 	}
 	outcome := fault.Code("")
 	if answer.Body = body; err != nil {
-		// its time running out is not the page's
+		// a timeout of the model is not the page's timeout
 		outcome, answer.Code = fault.CodeOf(err), fault.PageModel
 		switch outcome {
 		case fault.PageModelLimit:
 			answer.Code = outcome
 		case fault.PageTimeout:
-		default: // none of its own
+		default: // errors without a code
 			outcome = fault.PageModel
 		}
 		t.units.config.Logger.Warn("fetcher: the model gave no answer", "code", outcome, "error",
@@ -220,14 +218,14 @@ func (t *Turn) askModel(ctx context.Context) (extract.Page, *Step) {
 	return t.answered(answer), nil
 }
 
-// answered notes that the chain's prompt is done with.
+// answered removes the chain's prompt and returns its answer.
 func (t *Turn) answered(p extract.Page) extract.Page {
 	t.fetch.prompt = nil
 	p.At = t.units.config.Clock.Now()
 	return p
 }
 
-// askModelAgain goes on with a chain whose prompt had to wait. Its host is not asked anything.
+// askModelAgain resumes a chain whose prompt had to wait. No request goes to its host.
 func (t *Turn) askModelAgain(ctx context.Context) Step {
 	p, next := t.askModel(ctx)
 	if next == nil {
@@ -238,7 +236,7 @@ func (t *Turn) askModelAgain(ctx context.Context) Step {
 	return *next
 }
 
-// detailOf is what a coded error says to the user, at most extract.MaxReason bytes; "" for others.
+// detailOf returns a coded error's text, at most extract.MaxReason bytes; "" for other errors.
 func detailOf(err error) string {
 	var coded *fault.Error
 	if !errors.As(err, &coded) {
@@ -247,7 +245,7 @@ func detailOf(err error) string {
 	return extract.CutReason(coded.Detail)
 }
 
-// codeOf is the page code of an error of the extraction.
+// codeOf returns the page code of an extraction's error.
 func codeOf(err error) fault.Code {
 	code := fault.CodeOf(err)
 	if fault.Lookup(code).Status == 0 {

@@ -11,8 +11,8 @@ import (
 	"shoal.dev/shoal/pkg/stream"
 )
 
-// setKeep says whether the bodies of the request at hand are kept. A trial's are not: who made it
-// has seen what came of it.
+// setKeep decides whether the current request's bodies are kept. A trial's are not: its caller has
+// seen the result.
 func (t *Turn) setKeep(job *client.Job) {
 	t.keep = bodies.Pack{}
 	if t.recipe.keepDays > 0 && t.units.config.Keeper != nil && !job.Trial() {
@@ -21,8 +21,8 @@ func (t *Turn) setKeep(job *client.Job) {
 	}
 }
 
-// keepBody packs a body that was read, to be kept with the unit's page. The unit's own page begins
-// anew: another try has brought another body.
+// keepBody packs a body that was read, to be kept with the unit's page. A new body of the unit's
+// own page replaces what was packed before.
 func (t *Turn) keepBody(response *web.Page, at time.Time) {
 	if t.fetch.asked == "" {
 		t.read = t.read[:0]
@@ -34,15 +34,15 @@ func (t *Turn) keepBody(response *web.Page, at time.Time) {
 	t.lease.KeepBytes(int64(len(page.Packed)))
 }
 
-// Kept are the bodies of a page on their way into a pack.
+// Kept is the bodies of a page on their way into a pack.
 type Kept struct {
 	*keeping.Kept
 
 	keeper *keeping.Keeper
 }
 
-// Keep hands the bodies that were read for a page to the keeper. It notes in the page where they
-// are; nil: they are kept nowhere.
+// Keep hands the bodies read for a page to the keeper and records their place in the page; nil:
+// they are not kept.
 func (c *Chain) Keep(p *model.Page) *Kept {
 	read := c.read
 	c.read = nil
@@ -58,12 +58,12 @@ func (c *Chain) Keep(p *model.Page) *Kept {
 	return &Kept{Kept: kept, keeper: keeper}
 }
 
-// Strip makes a record of a page whose bodies are not kept after all.
+// Strip returns a page's record without its bodies' place, because they are not kept after all.
 func (k *Kept) Strip(record []byte) []byte {
 	k.keeper.Lose()
 	page, _, err := stream.DecodePages(record)
 	if err != nil || page == nil {
-		return record // a programmer's slip: it was encoded here
+		return record // a bug: it was encoded here
 	}
 	page.Kept = nil
 	return stream.EncodePage(*page)

@@ -9,21 +9,21 @@ import (
 	"shoal.dev/shoal/pkg/telemetry"
 )
 
-// metrics are counted on a page's way. Every combination of labels has its counter from the
-// beginning, so that a page pays a few additions.
+// metrics are counted as pages pass. All label combinations are created at the start, so that a
+// page costs only a few additions.
 type metrics struct {
 	pages   byTierAndOutcome
 	bytes   byTierAndOutcome
 	errors  map[string]prometheus.Counter // by page code
 	parses  [extract.Parsers]prometheus.Counter
-	seconds prometheus.Histogram // of a page, from its first request
+	seconds prometheus.Histogram // of a page, since its first request
 
 	rejected prometheus.Counter // rows that do not fit their schema
-	// to the language model, by why it gave no answer; "" when it did
+	// questions to the language model, by the code of their failure; "": answered
 	questions map[fault.Code]prometheus.Counter
 }
 
-// byTierAndOutcome has a row for each tier, and one for pages that no tier was tried for.
+// byTierAndOutcome has a row for each tier, and one for pages without a try.
 type byTierAndOutcome [int(model.TierCount) + 1][int(model.Cancelled) + 1]prometheus.Counter
 
 func newByTierAndOutcome(counters *prometheus.CounterVec) (all byTierAndOutcome) {
@@ -61,7 +61,7 @@ func newMetrics(to *telemetry.Metrics) *metrics {
 	}
 	parses := to.Counters("shoal_fetcher_parses_total",
 		"Pages read as HTML, by parser: the share of tree fell back from streaming.", "parser")
-	m.parses[extract.NoParser] = prometheus.NewCounter(prometheus.CounterOpts{}) // nobody's
+	m.parses[extract.NoParser] = prometheus.NewCounter(prometheus.CounterOpts{}) // not exported
 	for p := extract.Streaming; p < extract.Parsers; p++ {
 		m.parses[p] = parses.WithLabelValues(p.String())
 	}

@@ -10,7 +10,7 @@ import (
 	"shoal.dev/shoal/pkg/telemetry"
 )
 
-// shown are the process's fetcher counters that are not zero: "name{label values}" → value.
+// shown returns the fetcher counters that are not zero: "name{label values}" → value.
 func shown(t *testing.T, m *telemetry.Metrics) map[string]float64 {
 	t.Helper()
 	families, err := m.Gather()
@@ -71,7 +71,7 @@ func TestPagesAreCountedByTierAndOutcome(t *testing.T) {
 	}
 }
 
-// TestPagesAreCountedForNothing keeps memory out of the page's way.
+// TestPagesAreCountedForNothing: counting a page allocates no memory.
 func TestPagesAreCountedForNothing(t *testing.T) {
 	m := newMetrics(telemetry.NewMetrics())
 	page := &model.Page{Outcome: model.Errored, Code: string(fault.PageTimeout),
@@ -81,7 +81,7 @@ func TestPagesAreCountedForNothing(t *testing.T) {
 	}
 }
 
-// BenchmarkPageMetrics is what counting adds to a page.
+// BenchmarkPageMetrics measures the cost of counting a page.
 func BenchmarkPageMetrics(b *testing.B) {
 	m := newMetrics(telemetry.NewMetrics())
 	page := &model.Page{Outcome: model.Delivered, Bytes: 100, Millis: 35,

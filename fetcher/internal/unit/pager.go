@@ -10,15 +10,14 @@ import (
 	"shoal.dev/shoal/pkg/model"
 )
 
-// pager is a type of pagination (decision 14).
+// pager is one type of pagination (decision 14).
 type pager interface {
-	// next is the address of page number page, 1 or more, of the chain that begins at the canonical
-	// address start. link and cursor are what the recipe found on the page before it. "" ends the
-	// chain.
+	// next returns the address of page number page (1 or more) of the chain that begins at the
+	// canonical address start. link and cursor were found on the page before. "" ends the chain.
 	next(start string, page uint32, link, cursor string) string
 }
 
-// newPager is nil for a recipe without pagination, and for one whose pages a browser loads into
+// newPager returns nil for a recipe without pagination, and for pages that a browser loads into
 // one.
 func newPager(p *model.Pagination, source *curl.Request) pager {
 	if p == nil {
@@ -56,9 +55,9 @@ func newPager(p *model.Pagination, source *curl.Request) pager {
 	return nil
 }
 
-// bodyParam is the value of the page parameter where it stands in a curl command's body. The
-// address of a page has it in its query all the same, so that the pages of a chain can be told
-// apart. See chain.request.
+// bodyParam returns the page parameter's value in a curl command's body, if it is there. Page
+// addresses have the parameter in their query anyway, so that the pages of a chain differ. See
+// Turn.target.
 func bodyParam(p *model.Pagination, source *curl.Request) (value string, inBody bool) {
 	if p == nil || p.Param == "" || source == nil {
 		return "", false
@@ -69,11 +68,11 @@ func bodyParam(p *model.Pagination, source *curl.Request) (value string, inBody 
 	return source.BodyParam(p.Param)
 }
 
-// pageParam counts up in a query parameter, unless told from where the listed address begins. The
-// first page is the address as it is listed.
+// pageParam counts up in a query parameter, from the listed address's value unless told otherwise.
+// The first page is the listed address itself.
 type pageParam struct {
 	param string
-	start int // where the address says nothing, or always
+	start int // where the address has no value, or always if told
 	told  bool
 	step  int
 }
@@ -86,11 +85,11 @@ func (p pageParam) next(start string, page uint32, _, _ string) string {
 	return withParam(start, p.param, strconv.Itoa(first+int(page)*p.step))
 }
 
-// offsetParam counts rows in a query parameter, from where the listed address begins.
+// offsetParam counts rows in a query parameter, from the listed address's value.
 type offsetParam struct {
 	param string
 	size  int
-	first int // where the address says nothing
+	first int // where the address has no value
 }
 
 func (p offsetParam) next(start string, page uint32, _, _ string) string {
@@ -101,10 +100,10 @@ func (p offsetParam) next(start string, page uint32, _, _ string) string {
 	return withParam(start, p.param, strconv.Itoa(first+int(page)*p.size))
 }
 
-// maxListed bounds the number that a chain begins with.
+// maxListed bounds the first number of a chain.
 const maxListed = 1 << 30
 
-// listed reads where a chain begins; what is no such number is otherwise.
+// listed parses the first number of a chain. Anything else yields otherwise.
 func listed(value string, otherwise int) int {
 	n, err := strconv.Atoi(value)
 	if err != nil || n < 0 || n > maxListed {
@@ -113,7 +112,7 @@ func listed(value string, otherwise int) int {
 	return n
 }
 
-// urlTemplate numbers the pages from 1; the first one is the address as it is listed.
+// urlTemplate numbers the pages from 1. The first page is the listed address itself.
 type urlTemplate struct{ template string }
 
 func (t urlTemplate) next(start string, page uint32, _, _ string) string {
@@ -131,7 +130,7 @@ type nextLink struct{}
 
 func (nextLink) next(_ string, _ uint32, link, _ string) string { return link }
 
-// jsonCursor hands the page's cursor on in a query parameter.
+// jsonCursor passes the page's cursor on in a query parameter.
 type jsonCursor struct{ param string }
 
 func (c jsonCursor) next(start string, _ uint32, _, cursor string) string {
@@ -141,8 +140,8 @@ func (c jsonCursor) next(start string, _ uint32, _, cursor string) string {
 	return withParam(start, c.param, url.QueryEscape(cursor))
 }
 
-// withParam sets a query parameter in a canonical address: in its place where it stands already,
-// else at the end. The other parameters stay byte for byte.
+// withParam sets a query parameter of a canonical address, in its old place or at the end. The
+// other parameters stay byte for byte.
 func withParam(address, param, value string) string {
 	pair := url.QueryEscape(param) + "=" + value
 	base, pairs, at := cutParam(address, param)
@@ -153,7 +152,7 @@ func withParam(address, param, value string) string {
 	return base + "?" + strings.Join(pairs, "&")
 }
 
-// withoutParam takes a query parameter out of a canonical address.
+// withoutParam removes a query parameter from a canonical address.
 func withoutParam(address, param string) string {
 	base, pairs, at := cutParam(address, param)
 	if at < 0 {
@@ -165,7 +164,7 @@ func withoutParam(address, param string) string {
 	return base + "?" + strings.Join(pairs, "&")
 }
 
-// paramOf is the value of the first query parameter of that name.
+// paramOf returns the value of the first query parameter of that name.
 func paramOf(address, param string) (value string, found bool) {
 	_, query, _ := strings.Cut(address, "?")
 	for part := range strings.SplitSeq(query, "&") {
@@ -182,9 +181,9 @@ func hasParam(address, param string) bool {
 	return found
 }
 
-// cutParam cuts one parameter from an address. It gives the address without its query, the query's
-// other parts, and the place among them where the first of that parameter's stood. The place is -1
-// if there was none.
+// cutParam removes a parameter from an address. It returns the address without its query, the
+// remaining parts of the query, and the index where the parameter first stood. at is -1 if there
+// was none.
 func cutParam(address, param string) (base string, pairs []string, at int) {
 	base, query, _ := strings.Cut(address, "?")
 	at = -1
@@ -201,7 +200,7 @@ func cutParam(address, param string) (base string, pairs []string, at int) {
 	return base, pairs, at
 }
 
-// isParam says whether a name as it stands in an address is that of a parameter.
+// isParam says whether a name as written in an address is param.
 func isParam(name, param string) bool {
 	if name == param {
 		return true

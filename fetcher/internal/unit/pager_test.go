@@ -13,7 +13,7 @@ import (
 
 func intp(n int) *int { return &n }
 
-// The addresses of a chain by each type of pagination.
+// TestPagers checks the addresses of a chain by each type of pagination.
 func TestPagers(t *testing.T) {
 	for _, c := range []struct {
 		name         string
@@ -21,7 +21,7 @@ func TestPagers(t *testing.T) {
 		curl         string
 		start        string
 		link, cursor string
-		want         string // of pages 1, 2 and 9999
+		want         string // for pages 1, 2 and 9999
 	}{
 		{"page", model.Pagination{Type: model.URLPageParam, Param: "p"}, "", "http://a.test/?q=1",
 			"", "",
@@ -103,7 +103,7 @@ func TestPagers(t *testing.T) {
 	}
 }
 
-// A JSON pointer names a member further down; the cursor goes from page to page.
+// A JSON pointer names a nested member. The cursor passes from page to page.
 func TestCursorInTheBody(t *testing.T) {
 	source, err := curl.Parse(`curl http://a.test/graphql --json '{"variables":{"after":null}}'`)
 	if err != nil {
@@ -166,7 +166,7 @@ func pace(rate float64, connections int) frontier.Pace {
 	return frontier.Pace{Rate: rate, Connections: connections}
 }
 
-// The scraper's pace holds up to the operator's ceiling.
+// A scraper's pace applies up to the operator's ceiling.
 func TestPaces(t *testing.T) {
 	config := Config{Pace: pace(1, 2), MaxPace: pace(5, 4)}
 	for _, c := range []struct{ asked, want frontier.Pace }{

@@ -17,7 +17,7 @@ func title() model.Recipe {
 		Fields: []model.Field{{Name: "title", Selector: "h1", Kind: model.Text}}}
 }
 
-// A recipe whose compilation panics is one that cannot be used; the next is compiled.
+// A recipe whose compilation panics is unusable; the next one compiles.
 func TestPanicOfACompiler(t *testing.T) {
 	config := Config{Reader: reading.New("fetcher", reading.Config{})}
 	broken := config.compile(title(), func(model.Recipe) *recipe { panic("a compiler's") })
@@ -29,17 +29,17 @@ func TestPanicOfACompiler(t *testing.T) {
 	}
 }
 
-// panicking is a pager that fails at every page.
+// panicking is a pager that panics at every page.
 type panicking struct{}
 
 func (panicking) next(string, uint32, string, string) string { panic("a pager's") }
 
-// stateOf is a state that a pager needs no more of.
+// stateOf is a view of which a pager needs nothing else.
 type stateOf struct{ View }
 
 func (stateOf) Cluster() *client.Cluster { return &client.Cluster{HashSecret: 7} }
 
-// A page whose next address cannot be made for a panic ends its chain, uncharged.
+// If making a page's next address panics, the chain ends uncharged.
 func TestPanicOfAPager(t *testing.T) {
 	reader := reading.New("fetcher", reading.Config{})
 	units := New(Config{Clock: clock.System{}, IDs: &ids.Sequence{}, Reader: reader})

@@ -14,25 +14,25 @@ import (
 	"shoal.dev/shoal/pkg/rules"
 )
 
-// recipe is a compiled recipe. It never changes.
+// recipe is a compiled recipe. It is immutable.
 type recipe struct {
 	extractor    *extract.Extractor
 	err          error         // why there is no extractor
-	curl         *curl.Request // nil: pages are asked for by GET
+	curl         *curl.Request // nil: pages are fetched by GET
 	pager        pager         // nil without pagination
-	counts       bool          // its pager makes addresses that the site has not named
+	counts       bool          // its pager makes addresses that the site did not name
 	prelaunch    *prelaunch.Rules
-	bodyParam    string // the page parameter, where it goes into the body of curl
+	bodyParam    string // the page parameter, if it is in curl's body
 	rules        *rules.Rules
 	maxPages     uint32
 	pace         frontier.Pace // of a host
 	ignoreRobots bool
-	load         web.Load // within a loaded page
-	keepDays     uint8    // for how many days bodies are kept; 0: they are not
+	load         web.Load // pagination within a loaded page
+	keepDays     uint8    // days to keep bodies; 0: none are kept
 	size         int
 }
 
-// compile makes what a customer wrote a recipe. One that ends in a panic has no extractor.
+// compile compiles a customer's recipe. If that panics, the result has no extractor.
 func (c *Config) compile(r model.Recipe,
 	compile func(model.Recipe) *recipe) (compiled *recipe) {
 	panicked := c.Reader.Run(reading.Page{URL: "a scraper's recipe"},
@@ -44,11 +44,10 @@ func (c *Config) compile(r model.Recipe,
 	return compiled
 }
 
-// errNoRule says that a recipe may not be used: something in it would be sent that stands for
-// something else.
+// errNoRule rejects a recipe that would send a placeholder unfilled.
 var errNoRule = errors.New("fetcher: a placeholder of the curl command has no rule")
 
-// paceOf is what a recipe asks for.
+// paceOf returns the pace that a recipe asks for.
 func paceOf(r *model.Recipe) frontier.Pace {
 	return frontier.Pace{Rate: r.Politeness.RequestsPerSecond,
 		Connections: r.Politeness.Connections}
@@ -86,7 +85,7 @@ func compileRecipe(r model.Recipe) *recipe {
 	}
 	compiled.extractor, compiled.err = extract.Compile(r)
 	if compiled.err == nil {
-		// A rule may have its pattern twice, see pattern.Replacer.
+		// A rule may compile its pattern twice, see pattern.Replacer.
 		compiled.size = compiled.extractor.Patterns() + 2*compiled.rules.Patterns() +
 			compiled.prelaunch.Patterns()
 		for i := range r.Fields {

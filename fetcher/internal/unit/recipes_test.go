@@ -17,11 +17,11 @@ import (
 	"shoal.dev/shoal/pkg/turns"
 )
 
-// known is a state with one revision of every recipe.
+// known is a view with one revision of every recipe.
 type known struct {
 	View
 	revision uint32
-	recipe   model.Recipe // title unless told
+	recipe   model.Recipe // title by default
 }
 
 func (k known) Recipe(_ ids.ID, revision uint32) *client.Recipe {
@@ -34,7 +34,7 @@ func (k known) Recipe(_ ids.ID, revision uint32) *client.Recipe {
 	return &client.Recipe{Recipe: k.recipe}
 }
 
-// large is a recipe with as many patterns as one may have, nearly, in its selectors and its rules.
+// large returns a recipe with nearly the most patterns allowed, in its selectors and rules.
 func large() model.Recipe {
 	const pattern = "a{0,900}a{0,900}a{0,900}"
 	r := model.Recipe{Type: model.SingleProduct}
@@ -48,7 +48,7 @@ func large() model.Recipe {
 	return r
 }
 
-// However large recipes are and whoever has them, those that are kept have a bound together.
+// The cached recipes are bounded in total, however large they are and whoever owns them.
 func TestMemoryOfRecipes(t *testing.T) {
 	heap := func() uint64 {
 		var stats runtime.MemStats
@@ -76,8 +76,8 @@ func TestMemoryOfRecipes(t *testing.T) {
 	runtime.KeepAlive(recipes)
 }
 
-// A recipe is compiled where pages are read, at its customer's turn: no task that comes waits for
-// it.
+// A recipe is compiled in a place for reading pages, at its customer's turn. New tasks do not wait
+// for it.
 func TestRecipesAreCompiledInAPlace(t *testing.T) {
 	of := known{revision: 1}
 	units := New(Config{View: func() View { return of }, Extractions: 1, Clock: clock.System{},

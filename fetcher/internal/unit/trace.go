@@ -7,8 +7,8 @@ import (
 	"shoal.dev/shoal/pkg/model"
 )
 
-// trace makes the span of a page of a traced run: from its first request to its end, waits between
-// tries included. The page carries it on.
+// trace makes the span of a page of a traced run, from its first request to its end, including
+// waits. The page carries the span on.
 func (c *Chain) trace(p *model.Page) {
 	end := time.UnixMicro(p.At)
 	span := c.units.config.Tracer.Start(c.task.Trace, "fetch.page",

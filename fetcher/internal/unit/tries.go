@@ -8,20 +8,20 @@ import (
 	"shoal.dev/shoal/pkg/model"
 )
 
-// repeat begins the next try at a page.
+// repeat starts the next try at a page and counts it.
 func (t *Turn) repeat() {
 	t.units.counts.retries.Add(1)
 	t.restart()
 }
 
-// restart begins another try at the page.
+// restart resets the chain for another try at the page.
 func (c *Chain) restart() {
 	s := &c.fetch
 	s.hops, s.permit, s.spent, s.busy = 0, false, 0, 0
 	s.at, s.as = c.address(), nil
 }
 
-// climb goes on to the next tier among those given; false when none is left.
+// climb moves on to the next of tiers that is in among; false if there is none.
 func (s *fetchState) climb(tiers []model.Tier, among model.TierSet) bool {
 	for next := s.tier + 1; next < len(tiers); next++ {
 		if among.Has(tiers[next]) {
@@ -32,8 +32,7 @@ func (s *fetchState) climb(tiers []model.Tier, among model.TierSet) bool {
 	return false
 }
 
-// learn remembers, of a unit with rows, the tiers that brought nothing where another one brought
-// its own page.
+// learn records, for a unit with rows, the tiers that failed before another one succeeded.
 func (t *Turn) learn() {
 	host, now := address.AuthorityOf(t.address()), t.units.config.Clock.Now()
 	var futile, empty model.TierSet
@@ -59,7 +58,7 @@ func (t *Turn) learn() {
 	}
 }
 
-// noteTry notes a try.
+// noteTry records a try.
 func (t *Turn) noteTry(tier model.Tier, code fault.Code, status int, wire int64) {
 	t.fetch.why = ""
 	t.fetch.tries = append(t.fetch.tries,
@@ -76,7 +75,7 @@ func (t *Turn) mayTry(wait time.Duration) bool {
 		!t.isOverdue(t.units.config.Clock.Now().Add(wait))
 }
 
-// timeout is how long what is asked now may take.
+// timeout returns how long a request that starts now may take.
 func (t *Turn) timeout(now time.Time) time.Duration {
 	if t.fetch.until.IsZero() {
 		return t.units.config.Timeout
@@ -84,12 +83,12 @@ func (t *Turn) timeout(now time.Time) time.Duration {
 	return min(t.units.config.Timeout, t.fetch.until.Sub(now))
 }
 
-// isOverdue says that the unit's time is over.
+// isOverdue says whether the unit's time is over.
 func (c *Chain) isOverdue(now time.Time) bool {
 	return !c.fetch.until.IsZero() && !now.Before(c.fetch.until)
 }
 
-// lastCode is why the page at hand is not there when its time is over.
+// lastCode returns why the current page is missing when the unit's time is over.
 func (c *Chain) lastCode() fault.Code {
 	if n := len(c.fetch.tries); n > 0 && c.fetch.asked == "" {
 		return fault.Code(c.fetch.tries[n-1].Code)

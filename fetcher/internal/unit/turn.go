@@ -24,56 +24,55 @@ import (
 
 // Bounds of the tries at one page (decision 17).
 const (
-	maxTries = 3 // of one tier
+	maxTries = 3 // by one tier
 	maxHops  = 10
-	// before the second try; doubles for each further one, with jitter
+	// before the second try; doubles for each later one, with jitter
 	firstRetry = 500 * time.Millisecond
-	// Before a tier is asked again that can take no more: doubles, too. Many thousands of pages may
-	// wait for one browser.
+	// firstBusy is the wait before a full tier is asked again; it doubles, too. Many thousands of
+	// pages may wait for one browser.
 	firstBusy = time.Second
 	MostBusy  = web.ComeAgain / 2
 )
 
-// maxPageRecord leaves room for what a log puts around a record.
+// maxPageRecord leaves room for what a log adds to a record.
 const maxPageRecord = stream.MaxRecordBytes - 1024
 
-// errStale ends a request whose shard is not ours any more.
+// errStale ends a request whose shard's lease has lapsed.
 var errStale = errors.New("fetcher: the shard's lease has lapsed")
 
-// Step is what a turn led to: a page, or that the chain has to wait for another request. The zero
-// Step is neither: the shard is not ours any more, or the process ends.
+// Step is the result of a turn: a page, or a wait for another request, or both. The zero Step is
+// neither: the lease has lapsed, or the process ends.
 type Step struct {
 	Page   *model.Page
-	Again  bool          // the next request of the same page
-	Wait   time.Duration // before it, at least
+	Again  bool          // the same page needs another request
+	Wait   time.Duration // at least, before that request
 	Answer frontier.Answer
-	Pace   frontier.Pace // of the chain's scraper, where it goes on
+	Pace   frontier.Pace // of the chain's scraper, if it goes on
 }
 
-// GoesOn says that the chain has another request to make.
+// GoesOn says whether the chain has another request to make.
 func (s *Step) GoesOn() bool { return s.Again || s.Page != nil && !s.IsLast() }
 
-// IsLast says that the chain ends with the page, or that its dispatch does.
+// IsLast says whether the page ends the chain or its dispatch.
 func (s *Step) IsLast() bool { return s.Page.Last || s.Page.Spent }
 
-// Turn is one request of a chain, and what it is made with. A worker takes one after the other.
+// Turn is one request of a chain, with its context. A worker reuses it for one turn after another.
 type Turn struct {
 	*Chain
 	lease  Lease
 	view   View
 	recipe *recipe
-	tiers  []model.Tier // that may be used, cheapest first
-	place  turns.Place  // where a page is read
+	tiers  []model.Tier // usable, cheapest first
+	place  turns.Place  // for reading a page
 }
 
-// IsTrial says that somebody waits for the chain's one page, and may go away.
+// IsTrial says whether a caller waits for the chain's one page, and may go away.
 func (c *Chain) IsTrial() bool {
 	job := c.units.config.View().Job(c.task.Job)
 	return job != nil && job.Trial()
 }
 
-// TakeStep makes a chain's next request, and does with its answer what follows. It ends with ctx,
-// for which the Step is zero.
+// TakeStep makes a chain's next request and acts on the response. If ctx ends, the Step is zero.
 func (t *Turn) TakeStep(ctx context.Context, c *Chain, lease Lease) Step {
 	u := c.units
 	u.counts.turns.Add(1)
@@ -87,7 +86,7 @@ func (t *Turn) TakeStep(ctx context.Context, c *Chain, lease Lease) Step {
 	return next
 }
 
-// Abandon is the Step of a turn whose trial nobody waits for any more. What it has brought stays.
+// Abandon returns the Step of an abandoned trial's turn. A page without an error stays.
 func (c *Chain) Abandon(next Step) Step {
 	if next.Page != nil && next.Page.Outcome != model.Errored {
 		return next
@@ -95,7 +94,7 @@ func (c *Chain) Abandon(next Step) Step {
 	return Step{Page: c.cancelledPage(), Answer: next.Answer}
 }
 
-// Encode makes a page's record, which it traces. Rows that the log would refuse become an error.
+// Encode encodes a page's record, and traces it. A record too large for the log becomes an error.
 func (c *Chain) Encode(p *model.Page) []byte {
 	c.made = p
 	if c.task.Trace != nil && p.Outcome != model.Cancelled {
@@ -111,7 +110,7 @@ func (c *Chain) Encode(p *model.Page) []byte {
 	return stream.EncodePage(*p)
 }
 
-// request makes the chain's next request, if there is one to make.
+// request makes the chain's next request, if it needs one.
 func (t *Turn) request(ctx context.Context) Step {
 	job := t.findJob(ctx)
 	if job == nil || job.Ended() {
@@ -127,7 +126,7 @@ func (t *Turn) request(ctx context.Context) Step {
 	t.setKeep(job)
 	t.tiers = t.tiersFor()
 	if len(t.tiers) == 0 {
-		return t.fail(fault.PageTierMissing) // no way that the run may use and pay for is here
+		return t.fail(fault.PageTierMissing) // no tier that the run may use is here
 	}
 	if answered := t.unfetched(); answered != nil {
 		return *answered
@@ -148,8 +147,8 @@ func (t *Turn) request(ctx context.Context) Step {
 	return t.tryPage(ctx, now)
 }
 
-// findRecipe sets the turn's recipe, nil where there is none. One that has to be compiled needs a
-// place, like a page that is read; false: the process ends meanwhile.
+// findRecipe sets the turn's recipe, nil if there is none. Compiling needs a place, as reading a
+// page does. It returns false if the process ends meanwhile.
 func (t *Turn) findRecipe(ctx context.Context) bool {
 	kept := t.units.recipes.Find(t.view, t.task.Scraper, t.task.Revision)
 	if kept == nil {
@@ -166,7 +165,7 @@ func (t *Turn) findRecipe(ctx context.Context) bool {
 	return true
 }
 
-// findJob is the chain's run. Where it is not known it may be so only here: a copy may lag behind.
+// findJob returns the chain's run. It retries with a fresh view, because this node's copy may lag.
 func (t *Turn) findJob(ctx context.Context) *client.Job {
 	if job := t.view.Job(t.task.Job); job != nil {
 		return job
@@ -179,7 +178,7 @@ func (t *Turn) findJob(ctx context.Context) *client.Job {
 	return fresh.Job(t.task.Job)
 }
 
-// beginUnit starts the unit's time, at the tier that got through to its host last.
+// beginUnit starts the unit's time, at the tier that last got through to its host.
 func (t *Turn) beginUnit(now time.Time, job *client.Job) {
 	t.fetch.began = now
 	_, within := t.recipe.extractor.Limits()
@@ -192,7 +191,7 @@ func (t *Turn) beginUnit(now time.Time, job *client.Job) {
 	t.fetch.tier = t.units.hosts.First(address.AuthorityOf(t.fetch.at), t.tiers, now)
 }
 
-// tryPage makes one try at a page, or at what has to be read before it, and decides what follows.
+// tryPage makes one try at a page, or at what must be read before it, and decides what follows.
 func (t *Turn) tryPage(ctx context.Context, started time.Time) Step {
 	try, cancel := context.WithTimeout(ctx, t.timeout(started))
 	defer cancel()
@@ -201,7 +200,7 @@ func (t *Turn) tryPage(ctx context.Context, started time.Time) Step {
 	switch {
 	case ctx.Err() != nil:
 		if response != nil {
-			response.Release() // it came just before the end
+			response.Release() // it arrived just before the end
 		}
 		return Step{}
 	case err != nil:
@@ -213,7 +212,7 @@ func (t *Turn) tryPage(ctx context.Context, started time.Time) Step {
 	return t.readPage(ctx, response)
 }
 
-// followError decides what follows a try that ended with an error; tried is what it has met.
+// followError decides what follows a try that ended with an error; tried is the try's Step.
 func (t *Turn) followError(ctx context.Context, tried Step, err error) Step {
 	var led *ledAway
 	var failure *web.Failure
@@ -245,20 +244,20 @@ func (t *Turn) followError(ctx context.Context, tried Step, err error) Step {
 	return t.followFailure(ctx, failure, tried.Answer)
 }
 
-// tiersFor are the ways in which a page may be fetched, cheapest first.
+// tiersFor returns the usable tiers, cheapest first.
 func (t *Turn) tiersFor() []model.Tier {
 	tiers := t.task.Tiers & t.units.config.Web.Tiers()
 	if t.recipe.load.More || t.rendered {
 		tiers &= model.Rendering
 	}
 	if t.recipe.curl != nil {
-		tiers &^= model.Rendering // a browser asks as browsers do
+		tiers &^= model.Rendering // a browser cannot send a curl request
 	}
 	return tiers.Tiers()
 }
 
-// ask makes one try: robots.txt, then the page. Without a response and an error, the step says what
-// comes instead; with an error, whether anything was asked.
+// ask makes one try: robots.txt, then the page. Without a response and an error, the Step says what
+// comes next. With an error, it says whether a request was made.
 func (t *Turn) ask(ctx context.Context) (Step,
 	*web.Page, error) {
 	if t.fetch.discovery != nil {
@@ -276,7 +275,7 @@ func (t *Turn) ask(ctx context.Context) (Step,
 			return Step{Answer: frontier.Answer{Unasked: known}}, nil, err
 		}
 		if !known && !t.fetch.permit {
-			t.fetch.permit = true // robots.txt took this start: the page has to wait for its own
+			t.fetch.permit = true // robots.txt used this start: the page waits for its own
 			return Step{Again: true}, nil, nil
 		}
 	}
@@ -299,7 +298,7 @@ func (t *Turn) ask(ctx context.Context) (Step,
 	return Step{}, response, err
 }
 
-// fetchPage asks for a page, whose answer is decoded on the way.
+// fetchPage fetches a page. Decoding it may panic.
 func (t *Turn) fetchPage(ctx context.Context, req web.Request) (response *web.Page, err error) {
 	panicked := t.units.config.Reader.Run(reading.Page{URL: req.URL},
 		func() { response, err = t.units.config.Web.Fetch(ctx, req) })
@@ -309,8 +308,8 @@ func (t *Turn) fetchPage(ctx context.Context, req web.Request) (response *web.Pa
 	return response, err
 }
 
-// checkRobots says whether robots.txt allows a page, and how long it wants to be left alone between
-// two starts. Reading it may have taken longer than the shard's lease.
+// checkRobots says whether robots.txt allows a page, and returns its delay between two starts. It
+// rechecks the lease, since reading the file may have taken long.
 func (t *Turn) checkRobots(ctx context.Context, url string) (time.Duration, error) {
 	delay, err := t.units.config.Web.CheckRules(ctx, t.task.Customer, url)
 	if delay > 0 {
@@ -322,11 +321,11 @@ func (t *Turn) checkRobots(ctx context.Context, url string) (time.Duration, erro
 	return delay, err
 }
 
-// errNotReady says that a redirect leads where no request may start at the moment.
+// errNotReady says that a redirect leads to a host where no request may start now.
 var errNotReady = errors.New("fetcher: led to a host that is not ready")
 
-// ledAway ends a try whose redirect leads to such a place: it goes on from there when that host's
-// turn comes.
+// ledAway ends a try whose redirect leads to such a host. The chain goes on from there when that
+// host's turn comes.
 type ledAway struct {
 	to string
 	as *curl.Request
@@ -334,7 +333,7 @@ type ledAway struct {
 
 func (*ledAway) Error() string { return errNotReady.Error() }
 
-// mayHop says whether a redirect may be followed at once.
+// mayHop returns nil if a redirect may be followed at once.
 func (t *Turn) mayHop(ctx context.Context, to string) (err error) {
 	var delay time.Duration
 	if !t.lease.IsFresh() {
@@ -359,9 +358,8 @@ func (t *Turn) fail(code fault.Code) Step {
 	return Step{Page: t.erroredPage(code)}
 }
 
-// refuse ends a chain whose page the site does not give. Where addresses are made by counting, a
-// page behind the first may not exist. It stands behind the last one: it is the empty page that
-// ends the chain.
+// refuse ends a chain whose page the site does not give. If addresses are made by counting, a
+// missing page after the first is the empty page that ends the chain.
 func (t *Turn) refuse(code fault.Code) Step {
 	if t.unit.Page == 0 || !t.recipe.counts || code != fault.PageStatus || !t.isMissing() {
 		return t.fail(code)
@@ -371,14 +369,14 @@ func (t *Turn) refuse(code fault.Code) Step {
 	return Step{Page: p}
 }
 
-// isMissing says that, by the last try at it, the page does not exist.
+// isMissing says whether the last try found that the page does not exist.
 func (c *Chain) isMissing() bool {
 	n := len(c.fetch.tries)
 	return n > 0 && (c.fetch.tries[n-1].Status == 404 || c.fetch.tries[n-1].Status == 410)
 }
 
-// followFailure decides what follows a try that brought no page: another one, the next tier, or the
-// end. Answered is what a host has answered besides, to what had to be read before the page.
+// followFailure decides what follows a try without a page: another try, the next tier, or the end.
+// answered is the answer of a host to what had to be read before the page.
 func (t *Turn) followFailure(ctx context.Context, failure *web.Failure,
 	answered frontier.Answer) Step {
 	s := &t.fetch
@@ -395,7 +393,7 @@ func (t *Turn) followFailure(ctx context.Context, failure *web.Failure,
 	switch {
 	case s.asked != "", !t.mayTry(wait): // another page of the unit gets one try
 		next.Again = false
-	// The same again takes as long again.
+	// Another try is assumed to take as long.
 	case failure.Retry && s.failures < maxTries && !t.settled() && t.mayTry(wait+s.spent):
 	case another && s.climb(t.tiers, model.AllTiers):
 		next.Wait = failure.Wait // what is known of robots.txt holds for every tier
@@ -406,7 +404,7 @@ func (t *Turn) followFailure(ctx context.Context, failure *web.Failure,
 		next.Again = false
 	}
 	if failure.Code == fault.PageBlocked {
-		s.why = detailOf(failure.Cause) // who turned us away
+		s.why = detailOf(failure.Cause) // names the vendor that refused us
 	}
 	if !next.Again {
 		return t.unread(ctx, failure.Code, next.Answer)
@@ -415,14 +413,14 @@ func (t *Turn) followFailure(ctx context.Context, failure *web.Failure,
 	return next
 }
 
-// answerOf is how a host answered a try that brought no page.
+// answerOf returns a host's answer in a try without a page.
 func answerOf(failure *web.Failure) frontier.Answer {
 	return frontier.Answer{Host: address.AuthorityOf(failure.Final), RetryAfter: failure.RetryAfter,
 		Throttled: failure.Status == 429 || failure.Status == 503}
 }
 
-// settled says that a browser has met what another tier met before it. That is the page's fate, and
-// too dear to be met again.
+// settled says whether a browser failed with the same code as an earlier tier. Another expensive
+// try would not help.
 func (c *Chain) settled() bool {
 	tries := c.fetch.tries
 	last := tries[len(tries)-1]
@@ -434,7 +432,7 @@ func (c *Chain) settled() bool {
 	return false
 }
 
-// readPage extracts a response and makes the page of it.
+// readPage extracts a response and makes the page from it.
 func (t *Turn) readPage(ctx context.Context, response *web.Page) Step {
 	defer response.Release()
 	size := int64(len(response.Body))
@@ -459,8 +457,8 @@ func (t *Turn) readPage(ctx context.Context, response *web.Page) Step {
 	return next
 }
 
-// scraperOf is the scraper that a task's values are kept for. A sample, whose recipe stands under
-// the run's own id, shares those of its scraper.
+// scraperOf returns the scraper whose discovered values a task uses. A sample's recipe is under the
+// run's own id, but it shares its scraper's values.
 func scraperOf(view View, job *client.Job, task *model.Task) ids.ID {
 	if job.Trial() {
 		if entry := view.Entry(job.Entry); entry != nil && !entry.Scraper.IsZero() {

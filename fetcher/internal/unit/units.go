@@ -1,8 +1,8 @@
-// Package unit owns the work on one task: a chain of units, each a page with what it takes to get
-// its rows. It says where the unit goes next, by which tier, and what its requests are made of. It
-// also says what follows from an answer, and what is put to a language model. A chain is worked on
-// by one caller at a time, so nothing here is guarded. What chains share is internal/memo's.
-// Whether and when it may ask is its Lease's to say (internal/hold).
+// Package unit owns the work on one task: a chain of units, each a page with the requests for its
+// rows. It decides where the unit goes next, by which tier and with which request. It also decides
+// what follows from a response, and what to ask a language model. A chain has one caller at a time,
+// so nothing here is locked. internal/memo has what chains share. The Lease says whether and when a
+// request may start (internal/hold).
 package unit
 
 import (
@@ -27,25 +27,25 @@ import (
 	"shoal.dev/shoal/pkg/turns"
 )
 
-// Lease is the hold on a chain's task, during a turn.
+// Lease is the hold's side of a chain's task during a turn.
 type Lease interface {
 	// IsFresh says whether a request may start.
 	IsFresh() bool
-	// MayHop says whether one may start now where a redirect leads to, whose robots.txt asks for a
-	// delay between two starts; 0: for none.
+	// MayHop says whether a request may start now at a redirect's host, and counts it if so. delay
+	// is the Crawl-delay of the host's robots.txt; 0: none.
 	MayHop(host string, pace frontier.Pace, delay time.Duration) bool
-	// DelayHost lets at least a time pass between two starts at a host.
+	// DelayHost sets the least time between two starts at a host.
 	DelayHost(host string, delay time.Duration)
-	// BeginReading says that a page of so many bytes has come. The hosts asked for it are not kept
-	// waiting while it is read, until EndReading.
+	// BeginReading reports a page of this many bytes, and frees its hosts while it is read, until
+	// EndReading.
 	BeginReading(bytes int64, answer frontier.Answer)
 	EndReading(bytes int64)
-	// KeepBytes counts bytes that are kept until the unit's page, or until ForgetBytes.
+	// KeepBytes counts bytes that are kept until the unit's page or ForgetBytes.
 	KeepBytes(bytes int64)
 	ForgetBytes()
 }
 
-// View is what is read of one state of the control plane.
+// View is the part of the control plane's state that is read here.
 type View interface {
 	Cluster() *client.Cluster
 	Job(id ids.ID) *client.Job
@@ -53,37 +53,34 @@ type View interface {
 	Recipe(scraper ids.ID, revision uint32) *client.Recipe
 }
 
-// Web is the world outside: one try at a page, and what robots.txt says. It is safe for concurrent
-// use.
+// Web makes one try at a page, and checks robots.txt. It is safe for concurrent use.
 type Web interface {
-	// Tiers are the ways of fetching that there are.
+	// Tiers returns the available tiers.
 	Tiers() model.TierSet
-	// Fetch makes one try. Its error is a *web.Failure, web.ErrBusy, or the error of BeforeHop or
-	// of ctx as it is.
+	// Fetch makes one try. Its error is a *web.Failure, web.ErrBusy, or the unchanged error of
+	// BeforeHop or ctx.
 	Fetch(ctx context.Context, req web.Request) (*web.Page, error)
-	// KnowsRules says that CheckRules of a canonical address would answer without a request.
+	// KnowsRules says whether CheckRules of a canonical address would answer without a request.
 	KnowsRules(url string) bool
-	// CheckRules is nil when robots.txt allows a canonical address, with the delay that it asks for
-	// between two starts. It is asked for a caller, as in web.Request. Its error is a *web.Failure,
-	// or ctx's.
+	// CheckRules returns nil if robots.txt allows a canonical address, and the delay that it asks
+	// for between two starts. caller is as in web.Request. Its error is a *web.Failure or ctx's.
 	CheckRules(ctx context.Context, caller, url string) (delay time.Duration, err error)
-	// Leave says that nothing is to be asked of an authority for now: what is kept open to it may
-	// be closed.
+	// Leave says that nobody needs an authority for now, so that its idle connections may be
+	// closed.
 	Leave(authority string)
 }
 
-// Model is a language model. Ask gives the JSON of an answer to a customer's question; its errors
+// Model is a language model. Ask returns the JSON of an answer to a customer's question; its errors
 // have page codes.
 type Model interface {
 	Ask(ctx context.Context, customer, system, user string, schema json.RawMessage) ([]byte, error)
 }
 
-// Config is what Units work with. All but Model, Keeper, Metrics and
-// Tracer have to be given.
+// Config configures Units. All fields but Model, Keeper, Metrics and Tracer are required.
 type Config struct {
-	// View is this node's copy of the state.
+	// View returns this node's copy of the state.
 	View func() View
-	// Fresh holds everything that was applied anywhere before the call.
+	// Fresh returns a view that holds everything applied anywhere before the call.
 	Fresh func(ctx context.Context) (View, error)
 	Web   Web
 	IDs   ids.Source // safe for concurrent use
@@ -91,27 +88,27 @@ type Config struct {
 	Pace    frontier.Pace // of a host, unless a scraper asks for another
 	MaxPace frontier.Pace // the most that a scraper may ask for
 
-	Model     Model // answers the prompts of extractions; nil: nobody does
-	Questions int   // to the model at once
+	Model     Model // answers the prompts of extractions; nil: no model
+	Questions int   // concurrent, to the model
 
-	Keeper *keeping.Keeper // of bodies; nil: none are kept
+	Keeper *keeping.Keeper // keeps bodies; nil: none are kept
 
 	Rates       ecb.Rates     // for currency rules
-	Extractions int           // at once
+	Extractions int           // concurrent
 	Timeout     time.Duration // of one try at a page, redirects included
 
 	Clock   clock.Clock
 	Logger  *slog.Logger
 	Metrics *telemetry.Metrics
 	Tracer  *telemetry.Tracer
-	Reader  *reading.Guard // runs what reads pages
-	// Reading is called as a page is read, for tests that panic there.
+	Reader  *reading.Guard // guards the reading of pages
+	// Reading is called when a page is read, for tests that panic there.
 	Reading func(p extract.Page)
-	// Point is called with the name of each step's end, for tests that end the process there.
+	// Point is called at kill points, for crash tests.
 	Point func(name string)
 }
 
-// MaxDiscoveries bounds the discoveries under way at once (specification 2.3).
+// MaxDiscoveries bounds the concurrent discoveries (specification 2.3).
 const MaxDiscoveries = 3
 
 // Units is what the chains of a process share.
@@ -127,7 +124,7 @@ type Units struct {
 	counts      counters
 }
 
-// New makes Units that have not begun anything.
+// New makes the Units of a process.
 func New(config Config) *Units {
 	return &Units{
 		config: config,
@@ -144,7 +141,7 @@ func New(config Config) *Units {
 	}
 }
 
-// Tally is what was done since the start.
+// Tally says what was done since the start.
 type Tally struct {
 	Pages     uint64 // pages passed on, whatever their outcome
 	Delivered uint64
@@ -160,7 +157,7 @@ type counters struct {
 	turns                                                atomic.Int64
 }
 
-// Tally is safe to call at any time.
+// Tally returns the present tally. It is safe to call at any time.
 func (u *Units) Tally() Tally {
 	c := &u.counts
 	return Tally{Pages: c.pages.Load(), Delivered: c.delivered.Load(),
@@ -182,12 +179,12 @@ func (u *Units) countPage(p *model.Page) {
 	}
 }
 
-// PagesPassed counts the pages passed on since the start.
+// PagesPassed returns the number of pages passed on since the start.
 func (u *Units) PagesPassed() uint64 { return u.counts.pages.Load() }
 
-// paceFor is what a scraper gets of a host: the default unless it asks for another, and never more
-// than the most. Scrapers of before may ask for less than the least, for which no host is
-// remembered long enough.
+// paceFor returns a scraper's pace at a host: the default unless it asks for another, within
+// MaxPace. Old scrapers may ask for less than the minimum, for which hosts are not remembered long
+// enough.
 func (c *Config) paceFor(asked frontier.Pace) frontier.Pace {
 	pace := c.Pace
 	if asked.Rate > 0 {

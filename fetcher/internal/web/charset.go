@@ -12,9 +12,9 @@ import (
 	"shoal.dev/shoal/pkg/fault"
 )
 
-// toUTF8 turns text into UTF-8 as browsers do: byte order mark, header, meta, then a guess by what
-// is written. Text that is UTF-8 already stays where it is; other text is a new slice. What is not
-// text, or cannot be read, is left alone.
+// toUTF8 converts text to UTF-8 as browsers do: by byte order mark, header, meta element, then a
+// guess from the text. Text that is UTF-8 stays in place; other text becomes a new slice. Non-text
+// and undecodable bodies are returned as they are.
 func toUTF8(body []byte, contentType string) ([]byte, error) {
 	if len(body) == 0 || !isText(contentType) {
 		return body, nil
@@ -33,7 +33,7 @@ func toUTF8(body []byte, contentType string) ([]byte, error) {
 		return body, nil
 	}
 	encoding, name, certain := charset.DetermineEncoding(body, "text/html; charset="+declared)
-	// Windows-1252 is also the guess for want of anything better, made from the first kilobyte.
+	// Windows-1252 is also the fallback guess, made from the first kilobyte.
 	if valid && (name == "utf-8" || name == "windows-1252" && !certain) {
 		return body, nil
 	}
@@ -51,8 +51,8 @@ func toUTF8(body []byte, contentType string) ([]byte, error) {
 	return bytes.TrimPrefix(text, mark), nil
 }
 
-// unmarkedUTF16 names the byte order of UTF-16 that begins with ASCII and has no mark; "" is other
-// text. A NUL is in no other encoding's text.
+// unmarkedUTF16 returns the byte order of UTF-16 that begins with ASCII without a mark, or "". Text
+// in other encodings has no NUL.
 func unmarkedUTF16(body []byte) string {
 	const units = 4
 	if len(body) < 2*units {
@@ -72,7 +72,7 @@ func unmarkedUTF16(body []byte) string {
 	return ""
 }
 
-// isText says whether a body may be text at all; one without a type may.
+// isText says whether a body may be text. A body without a type may be.
 func isText(contentType string) bool {
 	media, _, _ := strings.Cut(contentType, ";")
 	media = strings.ToLower(strings.TrimSpace(media))
@@ -81,8 +81,8 @@ func isText(contentType string) bool {
 		strings.HasSuffix(media, "javascript")
 }
 
-// windowsLabel is the label of a Windows encoding that is spelled in another way, such as win-1250
-// or windows1250.
+// windowsLabel returns the standard label of a Windows encoding spelled like win-1250 or
+// windows1250.
 func windowsLabel(label string) string {
 	number := strings.TrimLeft(strings.TrimPrefix(strings.TrimPrefix(label, "win"), "dows"), "-_ ")
 	if !strings.HasPrefix(label, "win") {
@@ -91,8 +91,8 @@ func windowsLabel(label string) string {
 	return "windows-" + number
 }
 
-// headerCharset names the encoding that a Content-Type declares, whatever slips are around it; ""
-// where it names none that is known.
+// headerCharset returns the encoding that a Content-Type declares, even if it is malformed; "" if
+// it names no known one.
 func headerCharset(contentType string) string {
 	rest := strings.ToLower(contentType)
 	for {
@@ -116,8 +116,8 @@ func headerCharset(contentType string) string {
 	}
 }
 
-// isPlainASCII says whether all encodings of the web read the bytes alike: ASCII without the NUL of
-// UTF-16 and the escapes of ISO-2022-JP.
+// isPlainASCII says whether all web encodings read the bytes alike: ASCII without the NUL of UTF-16
+// and the escapes of ISO-2022-JP.
 func isPlainASCII(body []byte) bool {
 	for _, b := range body {
 		if b >= 0x80 {

@@ -11,7 +11,7 @@ import (
 	"shoal.dev/shoal/pkg/curl"
 )
 
-// What a curl command says is what arrives, and what a redirect makes of it.
+// Requests arrive as the curl command says, and as redirects change them.
 func TestCurlRequests(t *testing.T) {
 	var got []string
 	client := web(t, func(w http.ResponseWriter, r *http.Request) {

@@ -6,13 +6,13 @@ import (
 	"unicode/utf8"
 )
 
-// caseless are encodings of languages without capitals. A few words of Cyrillic may look so.
+// caseless are encodings of languages without capitals. A few Cyrillic words may look like them.
 var caseless = map[string]bool{"windows-1255": true, "windows-1256": true, "iso-8859-6": true,
 	"windows-874": true, "shift_jis": true, "euc-jp": true, "gbk": true, "big5": true,
 	"euc-kr": true}
 
-// titledCyrillic names the encoding under which a text is words of Cyrillic alone. One of them has
-// three letters or more behind a capital. It is "" for none. A heading of one word says no more.
+// titledCyrillic returns the encoding under which a text is only Cyrillic words, or "". One word
+// must have three or more letters with a capital. A heading of one word tells no more.
 func titledCyrillic(text []byte) string {
 	for _, name := range [...]string{"windows-1251", "koi8-r"} {
 		read, titled := decode(name, text), false
@@ -29,17 +29,16 @@ func titledCyrillic(text []byte) string {
 	return ""
 }
 
-// isOdd says whether a character is neither a letter nor a sign that stands between words.
+// isOdd says whether a character is neither a letter nor a usual sign between words.
 func isOdd(r rune) bool {
 	return r >= utf8.RuneSelf && !unicode.IsLetter(r) &&
 		!strings.ContainsRune("\u00a0\u00ad«»„“”’–—…№·•©®™§°€", r)
 }
 
-// spellsCyrillic says whether a word, of a letter or more, is Cyrillic in small letters, in
-// capitals or behind one, or ASCII alone. It also says whether the word makes a title of three
-// letters or more.
+// spellsCyrillic says whether a non-empty word is ASCII, or Cyrillic in lower case, capitals or
+// title case. titles is true for a title-case word of three or more letters.
 func spellsCyrillic(word []rune) (fits, titles bool) {
-	cyrillic, upper := 0, 0 // letters, and capitals behind the first
+	cyrillic, upper := 0, 0 // letters, and capitals after the first character
 	for i, r := range word {
 		if unicode.Is(unicode.Cyrillic, r) {
 			cyrillic++

@@ -10,22 +10,21 @@ import (
 	"golang.org/x/text/transform"
 )
 
-// Where text that is no UTF-8 is looked at for its encoding, in bytes.
+// How much of a non-UTF-8 text is searched for its encoding, in bytes.
 const (
 	declaredWithin = 64 << 10
-	guessedFrom    = 16 << 10 // from the first character that is not ASCII
+	guessedFrom    = 16 << 10 // from the first non-ASCII character
 )
 
-// declaration is what names a page's encoding: a meta element, or the first line of XML.
+// declaration matches the name of a page's encoding in a meta element or the first line of XML.
 var declaration = regexp.MustCompile(`(?i)(?:<meta\s[^>]*charset|^\s*<\?xml\s[^>]*encoding)\s*=\s*["']?\s*([\w:.-]+)`)
 
-// undeclared is the encoding of text that is no UTF-8 and says nothing in its header and its first
-// kilobyte. It is what the text declares further down, or what its characters look like, or
-// windows-1252.
+// undeclared returns the encoding of non-UTF-8 text without one in its header and first kilobyte.
+// That is one declared further down, or guessed from the characters, or windows-1252.
 func undeclared(body []byte) (encoding.Encoding, string) {
 	if found := declaration.FindSubmatch(body[:min(len(body), declaredWithin)]); found != nil {
 		switch e, name := charset.Lookup(string(found[1])); {
-		case strings.HasPrefix(name, "utf-16"): // it would not have been read
+		case strings.HasPrefix(name, "utf-16"): // it could not have been read as ASCII
 			return charset.Lookup("utf-8")
 		case e != nil:
 			return e, name
@@ -42,8 +41,8 @@ const (
 	traditional = "的一是了我不人在他有這個上們來到時大地為子中你說生國年著就那和要出也得裡後自以會家可下而過天去能對小多，。品價格元購物車登錄首頁產新手機加入服務分類件數量網日電話關"
 )
 
-// languages are encodings with what is typical of the language written in them, and its least share
-// of all characters beyond ASCII.
+// languages are encodings with the typical characters of their language, and the least share of
+// those among all non-ASCII characters.
 var languages = []struct {
 	encoding string
 	typical  func(r rune) bool
@@ -63,7 +62,7 @@ var languages = []struct {
 	{"euc-jp", among(japanese), 0.25},
 	{"gbk", among(simplified), 0.1},
 	{"big5", among(traditional), 0.1},
-	// half of Chinese looks so, too
+	// half of a Chinese text would pass, too
 	{"euc-kr", func(r rune) bool { return r >= '가' && r <= '힣' }, 0.85},
 }
 
@@ -71,15 +70,15 @@ func among(frequent string) func(r rune) bool {
 	return func(r rune) bool { return strings.ContainsRune(frequent, r) }
 }
 
-// guess names the encoding under which a text has most of what is typical of a language. It is
-// utf-8 where only a few bytes are broken. It is one of Latin script where nothing fits, or where
-// what is not ASCII stands alone, as accents do.
+// guess returns the encoding under which a text has the most typical characters of a language. It
+// is utf-8 if only a few bytes are broken. It is a Latin-script encoding if nothing fits, or if
+// non-ASCII characters stand alone, as accents do.
 func guess(body []byte) string {
 	start := 0
 	for start < len(body) && body[start] < utf8.RuneSelf {
 		start++
 	}
-	start = max(start-2, 0) // a number that a sign stands behind
+	start = max(start-2, 0) // include a number before a sign
 	text := body[start:min(len(body), start+guessedFrom)]
 	whole, broken := countUTF8(text)
 	if whole > broken {
@@ -105,7 +104,7 @@ func guess(body []byte) string {
 	return best
 }
 
-// decode is a text as an encoding of the web reads it, "" if that cannot.
+// decode decodes a text by a web encoding; "" if that fails.
 func decode(name string, text []byte) string {
 	e, _ := charset.Lookup(name)
 	decoded, _, err := transform.Bytes(e.NewDecoder(), text)
@@ -115,7 +114,7 @@ func decode(name string, text []byte) string {
 	return string(decoded)
 }
 
-// countUTF8 counts the characters beyond ASCII, and the bytes that are part of none.
+// countUTF8 counts the non-ASCII characters, and the bytes that are not part of any.
 func countUTF8(text []byte) (whole, broken int) {
 	for len(text) > 0 {
 		r, size := utf8.DecodeRune(text)
@@ -130,7 +129,7 @@ func countUTF8(text []byte) (whole, broken int) {
 	return whole, broken
 }
 
-// standsTogether says whether bytes beyond ASCII come in runs.
+// standsTogether says whether non-ASCII bytes come in runs.
 func standsTogether(text []byte) bool {
 	bytes, runs := 0, 0
 	for i, b := range text {
@@ -144,8 +143,8 @@ func standsTogether(text []byte) bool {
 	return 2*bytes >= 3*runs
 }
 
-// typicalShare is the share of typical characters among all beyond ASCII; 0 where the decoder met
-// what it could not read.
+// typicalShare returns the share of typical characters among the non-ASCII ones; 0 if too many
+// could not be decoded.
 func typicalShare(text string, typical func(r rune) bool) float64 {
 	hits, all, broken := 0, 0, 0
 	for _, r := range text {
@@ -159,7 +158,7 @@ func typicalShare(text string, typical func(r rune) bool) float64 {
 		}
 		all++
 	}
-	if 50*broken > all+49 { // a page may be broken itself, and the sample ends within a character
+	if 50*broken > all+49 { // tolerate a broken page and a cut last character
 		return 0
 	}
 	return float64(hits) / float64(max(all, 1))

@@ -12,16 +12,16 @@ import (
 	"golang.org/x/text/transform"
 )
 
-// encodings is the folder tests of https://github.com/chardet/chardet, whose folders are named
-// after encodings.
+// encodings is the folder tests of https://github.com/chardet/chardet, with subfolders named after
+// encodings.
 var encodings = flag.String("encodings", "", "hold the guess to a folder of texts in folders "+
 	"named after their encodings")
 
-// TestGuessOfSavedTexts counts the texts of a saved set that are read right, in two halves. Every
-// other text was at hand when the guess was written.
+// TestGuessOfSavedTexts counts the correct guesses for a set of texts, in two halves. The guess was
+// tuned with every other text.
 func TestGuessOfSavedTexts(t *testing.T) {
 	if *encodings == "" {
-		return // a set to measure by is no part of the project
+		return // the set is not part of the project
 	}
 	files, err := filepath.Glob(filepath.Join(*encodings, "*", "*"))
 	if err != nil || len(files) == 0 {
@@ -31,14 +31,14 @@ func TestGuessOfSavedTexts(t *testing.T) {
 	for i, file := range files {
 		e, _ := charset.Lookup(setEncoding(filepath.Base(filepath.Dir(file))))
 		if e == nil {
-			continue // none of the web's
+			continue // not a web encoding
 		}
 		body, err := os.ReadFile(file)
 		if err != nil {
 			t.Fatal(err)
 		}
 		if bytes.HasPrefix(body, []byte("\xfe\xff")) {
-			e, _ = charset.Lookup("utf-16be") // in a folder that does not tell the order
+			e, _ = charset.Lookup("utf-16be") // the folder does not tell the byte order
 		}
 		want, _, err := transform.Bytes(e.NewDecoder(), body)
 		if err != nil {
@@ -58,7 +58,7 @@ func TestGuessOfSavedTexts(t *testing.T) {
 	}
 }
 
-// setEncoding is the encoding of a folder's name, which may go on with a language.
+// setEncoding returns the encoding in a folder's name, which may end with a language.
 func setEncoding(folder string) string {
 	name := strings.ToLower(folder)
 	for _, known := range [...]string{"windows-125", "iso-8859-"} {
@@ -77,7 +77,7 @@ func setEncoding(folder string) string {
 		return "x-mac-cyrillic"
 	case "utf-8-sig":
 		return "utf-8"
-	case "iso-2022-kr": // no browser reads it
+	case "iso-2022-kr": // no browser supports it
 		return ""
 	}
 	return name

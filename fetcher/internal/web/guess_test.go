@@ -8,7 +8,7 @@ import (
 	"golang.org/x/text/transform"
 )
 
-// written are texts of pages in the encodings that they are found in.
+// written are page texts with their encodings.
 var written = []struct{ encoding, text string }{
 	{"windows-1251", "Кофемашина автоматическая, чёрная. Цена: 45 990 руб. В наличии на складе. " +
 		"Доставка по всей России бесплатно."},
@@ -86,8 +86,8 @@ var written = []struct{ encoding, text string }{
 	{"windows-1252", "Fullautomatisk kaffemaskin, på lager, även i blått. Köp nu för 3 999 kr"},
 }
 
-// Text that does not say what it is written in is read as what it looks like. The same holds in the
-// middle of a page of ASCII.
+// Text without a declared encoding is guessed from its characters, also in the middle of a page of
+// ASCII.
 func TestGuess(t *testing.T) {
 	for _, w := range written {
 		e, name := charset.Lookup(w.encoding)
@@ -107,8 +107,8 @@ func TestGuess(t *testing.T) {
 	}
 }
 
-// What a page declares beyond its first kilobyte counts, and a few broken bytes do not make another
-// encoding of UTF-8.
+// A declaration after the first kilobyte counts, and a few broken bytes do not change the encoding
+// of UTF-8.
 func TestUndeclared(t *testing.T) {
 	long := "<script>" + strings.Repeat("x", 2000) + "</script>"
 	for name, test := range map[string]struct{ body, contentType, want string }{

@@ -23,8 +23,8 @@ import (
 
 const (
 	hostileTime   = 500 * time.Millisecond // deadline of a fetch
-	hostileOver   = time.Second            // what it may take beyond
-	hostileMemory = 64 << 20               // bytes, beyond what was in use before
+	hostileOver   = time.Second            // how far it may exceed that
+	hostileMemory = 64 << 20               // bytes, above what was in use before
 )
 
 func newHostileWeb(t *testing.T) (*hostile.Web, *egress.Client) {
@@ -37,8 +37,7 @@ func newHostileWeb(t *testing.T) (*hostile.Web, *egress.Client) {
 	return w, newEgress(t, egress.Config{Origins: w.Places})
 }
 
-// peak is the most memory in use while something is done, of which a fifth may be garbage that has
-// not been collected yet.
+// peak returns the peak memory in use during do. A fifth of it may be uncollected garbage.
 func peak(do func()) uint64 {
 	defer debug.SetGCPercent(debug.SetGCPercent(25))
 	var stats runtime.MemStats
@@ -60,9 +59,9 @@ func peak(do func()) uint64 {
 	}
 }
 
-// TestHostileOrigins: whatever an origin does, its fetch and extraction end in time, in little
-// memory, with a page or a coded error. What it takes depends on what else the machine does, so
-// `make bounds` alone asks for the bounds, and takes every origin.
+// TestHostileOrigins: whatever an origin does, its fetch and extraction end in time and with little
+// memory, with a page or a coded error. The figures depend on the machine's load. So only `make
+// bounds` checks the bounds, and takes every origin.
 func TestHostileOrigins(t *testing.T) {
 	measured, step := os.Getenv("SHOAL_BOUNDS_SUITE") != "", 5
 	if measured {
@@ -114,8 +113,8 @@ func TestHostileOrigins(t *testing.T) {
 	}
 }
 
-// TestHostileOriginsKeepNobody: while every hostile origin is being fetched, and none is given up
-// yet, an honest one is fetched as ever.
+// TestHostileOriginsKeepNobody: while every hostile origin is being fetched, and none has timed
+// out, an honest one is fetched as usual.
 func TestHostileOriginsKeepNobody(t *testing.T) {
 	w, client := newHostileWeb(t)
 	transport := newTransport(client, Config{Timeout: 30 * time.Second}, nil)
@@ -146,8 +145,8 @@ func TestHostileOriginsKeepNobody(t *testing.T) {
 	fetches.Wait()
 }
 
-// TestHostileOriginsInTheBrowser: whatever an origin does to a browser, its page ends in time, with
-// a page or a coded error. Honest pages beside it are loaded as ever. Time is asked for as in
+// TestHostileOriginsInTheBrowser: whatever an origin does to a browser, its page ends in time with
+// a page or a coded error. Honest pages beside it load as usual. Times are checked as in
 // TestHostileOrigins.
 func TestHostileOriginsInTheBrowser(t *testing.T) {
 	path := browser.Path(t)
@@ -164,8 +163,7 @@ func TestHostileOriginsInTheBrowser(t *testing.T) {
 	honest := func() {
 		ask := Request{URL: "http://" + hostile.Honest + "/", Tier: model.Render, Caller: "honest"}
 		page, err := patient.Fetch(t.Context(), ask)
-		// a browser that is killed for what another page took takes it with it: the fetcher asks
-		// again
+		// a browser killed for another page's excess takes this page with it: the fetcher retries
 		for range 2 {
 			if failed := (*Failure)(nil); errors.As(err, &failed) && failed.Retry {
 				page, err = patient.Fetch(t.Context(), ask)
@@ -180,7 +178,7 @@ func TestHostileOriginsInTheBrowser(t *testing.T) {
 		}
 		page.Release()
 	}
-	honest() // the browser has started
+	honest() // starts the browser
 	measured, step := os.Getenv("SHOAL_BOUNDS_SUITE") != "", 10
 	if measured {
 		step = 1

@@ -7,8 +7,8 @@ import (
 	"unicode/utf8"
 )
 
-// alphabets are the letters beyond ASCII of languages in Latin script. Each has its share of all
-// letters of running text, in hundredths of a percent.
+// alphabets are the non-ASCII letters of languages in Latin script. Each letter has its share of
+// all letters in running text, in hundredths of a percent.
 var alphabets = []struct {
 	encoding string
 	letters  map[rune]float64
@@ -46,28 +46,28 @@ var alphabets = []struct {
 		'î': 1}},
 }
 
-// Encodings of Latin script. Central European has two that agree on most letters.
+// Encodings of Latin script. The two Central European ones agree on most letters.
 const (
 	western    = "windows-1252"
 	central    = "windows-1250"
 	isoCentral = "iso-8859-2"
 	turkish    = "windows-1254"
 	baltic     = "windows-1257"
-	latin9     = "iso-8859-15" // western, with other signs at eight places
+	latin9     = "iso-8859-15" // western, with eight signs replaced
 )
 
-// Likelihoods of a character beyond ASCII that is no letter of the alphabet at hand.
+// Likelihoods of non-ASCII characters outside the alphabet.
 const (
 	likelySign    = 1e-2 // quotes, dashes, currencies
 	likelyForeign = 3e-4 // letters of other alphabets, and signs within words
 	likelyControl = 1e-5
-	// westernLead is by how much, as a logarithm, another reading has to be likelier than
+	// westernLead is by how much, as a logarithm, another encoding must be likelier than
 	// windows-1252.
 	westernLead = 3.0
 )
 
-// guessLatin names the encoding under which a text of Latin script is likeliest in one of its
-// languages. Signs alone are no reason to read them as letters.
+// guessLatin returns the encoding under which a text is likeliest in one of its Latin-script
+// languages. Signs alone do not count as letters.
 func guessLatin(text []byte) string {
 	letters := lettersOnly(text)
 	best, most := western, math.Inf(-1)
@@ -95,8 +95,8 @@ func guessLatin(text []byte) string {
 	return best
 }
 
-// isLatin9 says whether what windows-1252 reads as ¤ beside a number or as ½ in a word stands for €
-// and œ. Nobody writes prices in ¤.
+// isLatin9 says whether ¤ beside a number or ½ within a word, as read by windows-1252, must be € or
+// œ. Nobody writes prices in ¤.
 func isLatin9(text []byte) bool {
 	before, found := rune(' '), false
 	read := []rune(decode(western, text))
@@ -106,7 +106,7 @@ func isLatin9(text []byte) bool {
 			after = read[i+1]
 		}
 		switch {
-		case text[i] >= 0x80 && text[i] < 0xa0: // it has no letters and signs there
+		case text[i] >= 0x80 && text[i] < 0xa0: // iso-8859-15 has only controls there
 			return false
 		case r == '¤' && (unicode.IsDigit(before) || unicode.IsDigit(after)),
 			r == '½' && unicode.IsLetter(before) && unicode.IsLetter(after):
@@ -119,7 +119,7 @@ func isLatin9(text []byte) bool {
 	return found
 }
 
-// lettersOnly are the bytes that are letters in all of these encodings.
+// lettersOnly returns the bytes that are letters in all of these encodings.
 func lettersOnly(text []byte) []byte {
 	var letters []byte
 	for _, b := range text {
@@ -130,15 +130,15 @@ func lettersOnly(text []byte) []byte {
 	return letters
 }
 
-// Signs stand for all that is counted alike, at code points that no encoding decodes to.
+// Pseudo-characters for groups of characters that count alike; no encoding decodes to them.
 const (
 	sign rune = -1 - iota
 	foreign
 	control
-	unit // of areas and volumes, in any language
+	unit // of area or volume, in any language
 )
 
-// countSeen counts the letters beyond ASCII in lower case, and what is no letter by its kind.
+// countSeen counts the non-ASCII letters in lower case, and other characters by kind.
 func countSeen(text string) map[rune]int {
 	seen := map[rune]int{}
 	before := ' '
@@ -154,7 +154,7 @@ func countSeen(text string) map[rune]int {
 	return seen
 }
 
-// kindOf is what a character between two others counts as.
+// kindOf returns what a character between two others counts as.
 func kindOf(before, r, after rune) rune {
 	inWord := unicode.IsLetter(before) && unicode.IsLetter(after)
 	switch {
@@ -176,7 +176,7 @@ func kindOf(before, r, after rune) rune {
 	return unicode.ToLower(r)
 }
 
-// likelihood is the logarithm of how likely the characters are in a language.
+// likelihood returns the logarithm of the characters' likelihood in a language.
 func likelihood(seen map[rune]int, letters map[rune]float64) float64 {
 	all := 0.0
 	for _, share := range letters {

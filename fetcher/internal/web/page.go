@@ -10,59 +10,59 @@ import (
 	"shoal.dev/shoal/pkg/model"
 )
 
-// ErrBusy says that a tier can take no more at the moment: nothing was asked for.
+// ErrBusy says that a tier is full at the moment: nothing was requested.
 var ErrBusy = chromium.ErrBusy
 
-// ComeAgain is within what time who was told so keeps their turn by coming again.
+// ComeAgain is how long a caller refused with ErrBusy keeps its turn.
 const ComeAgain = chromium.ComeAgain
 
 // Request asks for one try at one page.
 type Request struct {
 	// URL is the page's address.
 	URL string
-	// Caller is whom it is for: what is held of their pages is a share of what may be held at all.
+	// Caller is the customer. Each customer may hold only a share of all memory for pages.
 	Caller string
-	// Tier is the way to get it; one of Tiers.
+	// Tier is the tier to use, one of Tiers.
 	Tier model.Tier
-	// Load is what a browser does with the page once it is there; other tiers leave it alone.
+	// Load says what a browser does with the loaded page; other tiers ignore it.
 	Load Load
-	// As is the request that URL is asked for with; its own address does not matter. Nil is a GET.
+	// As is the curl request to make at URL; its own address is ignored. Nil: a GET.
 	As *curl.Request
-	// BeforeHop is called with the canonical target of each redirect before it is followed, and
-	// with the request that is made of it. It is the place to wait for another host's permit and to
-	// ask robots.txt. Its context ends with the fetch's deadline, and its time counts. An error
-	// ends the fetch with that error. Nil follows all.
+	// BeforeHop is called before a redirect is followed, with its canonical target and the
+	// resulting request. It can wait for another host's permit and check robots.txt. Its context
+	// ends with the fetch's deadline, and its time counts. Its error ends the fetch. Nil follows
+	// all redirects.
 	BeforeHop func(ctx context.Context, url string, as *curl.Request) error
 }
 
-// Load is a pagination within a page (decision 14): more is loaded into it until nothing new comes.
+// Load is a pagination within a page (decision 14): more content is loaded until nothing new comes.
 type Load struct {
 	More  bool
-	Click string // selector of what is clicked for more; "": the page is scrolled to its end
-	Max   int    // loads at most, the first included
+	Click string // selector of the element to click; "": scroll to the end
+	Max   int    // most loads, including the first
 }
 
-// Page is a delivered page: a 2xx answer, read whole, that is no wall. Its body may not be used
-// after Release.
+// Page is a delivered page: a 2xx response, read whole, that is not a wall. Its body must not be
+// used after Release.
 type Page struct {
-	Final       string // canonical; where redirects led
+	Final       string // canonical, after redirects
 	Status      int
 	Hops        int   // redirects followed
 	Wire        int64 // bytes received, redirects included
 	ContentType string
 	Body        []byte // UTF-8 where ContentType is text
-	Answer      Answer // where the body is; nil: nowhere that has to be given back
+	Answer      Answer // owns the body; nil: nothing to release
 
-	exit *exit // of the last request; nil: it went straight
+	exit *exit // proxy of the last request; nil: none
 }
 
-// Answer is where a page's body and header are.
+// Answer owns a page's body and header.
 type Answer interface {
 	Header(name string) string
 	Release()
 }
 
-// Release gives the page's buffers back. It may be called once.
+// Release gives the page's buffers back. Call it at most once.
 func (p *Page) Release() {
 	if p.Answer != nil {
 		p.Answer.Release()
@@ -70,30 +70,29 @@ func (p *Page) Release() {
 	}
 }
 
-// fail is the failure of a try that got as far as the page.
+// fail returns the failure of a try that got as far as page.
 func (p *Page) fail(cause error, code fault.Code) *Failure {
 	return &Failure{Code: pageCode(code), Final: p.Final, Status: p.Status, Hops: p.Hops,
 		Wire: p.Wire, Cause: cause}
 }
 
-// Failure is a try that brought no page.
+// Failure is a try that delivered no page.
 type Failure struct {
-	Code   fault.Code // one that a page's error may carry
-	Final  string     // canonical; who answered last, or was asked last
-	Status int        // of the last answer; 0 when there was none
+	Code   fault.Code // a code that a page's error may have
+	Final  string     // canonical; the host that answered last, or was asked last
+	Status int        // of the last response; 0 without one
 	Hops   int        // redirects followed
 	Wire   int64      // bytes received, redirects included
-	// Retry says that another try of the same tier may well end otherwise.
+	// Retry says that another try by the same tier may succeed.
 	Retry bool
-	// RetryAfter is how long the site asked us to stay away, at most MaxRetryAfter; 0 when it did
-	// not ask.
+	// RetryAfter is how long the site asked us to wait, at most MaxRetryAfter; 0: it did not ask.
 	RetryAfter time.Duration
-	// Wait is how long another try would only be told the same, without a request.
+	// Wait is how long another try would get the same answer without a request.
 	Wait  time.Duration
 	Cause error
 }
 
-// Error is the code, and the cause where there is one.
+// Error returns the code, with the cause if there is one.
 func (f *Failure) Error() string {
 	if f.Cause == nil {
 		return string(f.Code)
@@ -101,20 +100,20 @@ func (f *Failure) Error() string {
 	return string(f.Code) + ": " + f.Cause.Error()
 }
 
-// Unwrap is the cause.
+// Unwrap returns the cause.
 func (f *Failure) Unwrap() error { return f.Cause }
 
-// IsTurnedAway says that the site did not let the try through; another tier may be.
+// IsTurnedAway says whether the site refused the try; another tier may get through.
 func (f *Failure) IsTurnedAway() bool { return f.Code == fault.PageBlocked || f.Status == 403 }
 
-// pageCode is the code that a page's error may carry for what went wrong on the way out.
+// pageCode maps an error's code to one that a page's error may have.
 func pageCode(code fault.Code) fault.Code {
 	switch {
 	case fault.Lookup(code).Status == 0:
 		return code
 	case code == fault.InvalidURL:
 		return fault.PageInvalidURL
-	case code == fault.Unavailable: // our own limits left no room before the deadline
+	case code == fault.Unavailable: // our own limits allowed no request before the deadline
 		return fault.PageTimeout
 	}
 	return fault.PageProtocol

@@ -12,12 +12,12 @@ import (
 	"shoal.dev/shoal/pkg/fault"
 )
 
-// plain is HTTP without a browser: the cheapest tier, and with proxies tier super.
+// plain is HTTP without a browser: the cheapest tier, or with proxies tier super.
 type plain struct {
 	client  *egress.Client
 	header  []egress.Field
 	maxBody int64
-	proxies *proxies // nil: straight
+	proxies *proxies // nil: no proxies
 }
 
 // exchange makes one request.
@@ -29,7 +29,7 @@ func (p *plain) exchange(ctx context.Context, ask *egress.Request, page *Page) (
 	return p.proxies.through(ctx, p.client, ask, page)
 }
 
-// pageHeader is what a page is asked for with. The name of who asks comes first.
+// pageHeader returns the header of a page's request. The user agent comes first.
 func pageHeader(userAgent string) []egress.Field {
 	return []egress.Field{
 		{Name: "User-Agent", Value: userAgent},
@@ -38,7 +38,7 @@ func pageHeader(userAgent string) []egress.Field {
 	}
 }
 
-// fetch follows redirects itself, so that each target meets the caller's rules and the address
+// fetch follows redirects itself, so that each target passes the caller's rules and the address
 // guard.
 func (p *plain) fetch(ctx context.Context, req *Request, deadline time.Time, page *Page) error {
 	ask := egress.Request{URL: req.URL, Caller: req.Caller, Deadline: deadline,
@@ -77,14 +77,14 @@ func (p *plain) fetch(ctx context.Context, req *Request, deadline time.Time, pag
 	}
 }
 
-// compose sets what is asked for: a page, or what a curl command says. Those have all that they
-// want to send, but for the name of who asks.
+// compose sets the request: a page's, or that of a curl command. A curl command sets its whole
+// header; only a missing user agent is added.
 func (p *plain) compose(ask *egress.Request, as *curl.Request) {
 	if as == nil {
 		ask.Header = p.header
 		return
 	}
-	// A command may hold its owner's secrets, and what it is answered may be theirs alone.
+	// The command may contain its owner's secrets, and the response may be private.
 	ask.Private = true
 	ask.Method, ask.Header, ask.Body = as.Method, as.Header, as.Body
 	named := slices.ContainsFunc(as.Header,
@@ -102,7 +102,7 @@ func isRedirect(status int) bool {
 	return false
 }
 
-// beforeHop asks the caller, within the deadline.
+// beforeHop calls the caller's BeforeHop within the deadline.
 func beforeHop(ctx context.Context, req *Request, deadline time.Time, next string,
 	as *curl.Request) error {
 	if req.BeforeHop == nil {

@@ -10,10 +10,10 @@ import (
 	"shoal.dev/shoal/pkg/address"
 )
 
-// render is a page in a browser: tier render, and with proxies both.
+// render fetches pages with a browser: tier render, or with proxies tier render+super.
 type render struct {
 	browser *chromium.Browser
-	proxies *proxies // nil: straight
+	proxies *proxies // nil: no proxy
 }
 
 func (r *render) fetch(ctx context.Context, req *Request, deadline time.Time, page *Page) error {
@@ -44,11 +44,11 @@ func (r *render) fetch(ctx context.Context, req *Request, deadline time.Time, pa
 	return err
 }
 
-// loaded is the header of a loaded page's answer.
+// loaded is the response header of a loaded page.
 type loaded map[string]string
 
-// Header is the value of the field of that name, "" when there is none.
+// Header returns the value of a field, or "".
 func (l loaded) Header(name string) string { return l[strings.ToLower(name)] }
 
-// Release has nothing to give back.
+// Release does nothing.
 func (l loaded) Release() {}

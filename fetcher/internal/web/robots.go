@@ -30,12 +30,12 @@ const (
 	robotsTimeout   = 15 * time.Second
 )
 
-// robotsRetries are how long failures in a row to read a host's file are remembered. All pages of
-// the host share what is asked then.
+// robotsRetries are how long a failure to read a host's file is cached, by failures in a row. All
+// pages of the host share the next request.
 var robotsRetries = retry.Backoff{First: time.Second, Most: robotsRetry}
 
-// Robots is a bounded cache of robots.txt files, read for one user agent. It is safe for concurrent
-// use; close it to end its fetches.
+// Robots is a bounded cache of robots.txt files for one user agent. It is safe for concurrent use.
+// Close ends its fetches.
 type Robots struct {
 	client  *egress.Client
 	reader  *reading.Guard
@@ -51,23 +51,23 @@ type Robots struct {
 	fetches, failures atomic.Uint64
 
 	mu    sync.Mutex
-	sites *cache.Sized[string, *site] // by scheme, host and port
+	sites *cache.Sized[string, *site] // by origin: scheme, host and port
 }
 
-// site is one robots.txt; all but the origin may be read once done is closed.
+// site is one robots.txt. Except origin and caller, its fields may be read once done is closed.
 type site struct {
 	origin  string
-	caller  string // who came first, in whose name the file is asked for
+	caller  string // who asked first; the request is in their name
 	done    chan struct{}
 	rules   *robots.Rules
 	err     *Failure
 	expires time.Time
-	// failures in a row, this one included
+	// failures in a row, including this one
 	failures int
 }
 
-// newRobots makes a cache. What one fetcher has read is shared with the others: a shard that moves
-// does not ask its hosts again.
+// newRobots makes a cache. Fetchers share the files that they have read, so a moved shard does not
+// ask its hosts again.
 func newRobots(client *egress.Client, config Config) *Robots {
 	config.setDefaults()
 	ctx, cancel := context.WithCancel(context.Background())
@@ -87,8 +87,8 @@ func (r *Robots) Close() {
 	r.running.Wait()
 }
 
-// KnowsRules says whether CheckRules of a canonical address would answer without a request. So the
-// worker can take a permit for the request that robots.txt needs.
+// KnowsRules says whether CheckRules would answer for a canonical address without a request. So the
+// worker can take a permit for the request if one is needed.
 func (r *Robots) KnowsRules(url string) bool {
 	origin, _ := splitOrigin(url)
 	r.mu.Lock()
@@ -97,17 +97,16 @@ func (r *Robots) KnowsRules(url string) bool {
 	return known && entry.isDone() && r.clock.Now().Before(entry.expires)
 }
 
-// CheckRules is nil when robots.txt lets us fetch a canonical address. It fetches the file where it
-// is not known; callers that ask for the same file meanwhile wait for the one fetch. The delay is
-// the host's Crawl-delay, at most 30 s, 0 when it sets none. The error is a *Failure
-// (robots_forbidden, or the connection's own where the host could not be reached at all), or the
-// context's. The caller is as in a Request; who comes first asks for all.
+// CheckRules returns nil if robots.txt allows a canonical address. It fetches an unknown file once
+// for all concurrent callers. delay is the host's Crawl-delay, at most 30 s, or 0. The error is the
+// context's or a *Failure: robots_forbidden, or the connection's error if the host could not be
+// reached. caller is as in Request; the first caller's is used.
 func (r *Robots) CheckRules(ctx context.Context, caller, url string) (delay time.Duration,
 	err error) {
 	origin, path := splitOrigin(url)
 	entry := r.site(caller, origin)
 	if entry.caller != caller && !entry.isDone() {
-		// The name may stand behind others of whoever came first. Its end is this wait's, too.
+		// The name may wait behind others of that caller. This look-up ends the wait for both.
 		_ = r.client.CheckHost(ctx, caller, address.HostOf(url))
 	}
 	select {
@@ -116,7 +115,7 @@ func (r *Robots) CheckRules(ctx context.Context, caller, url string) (delay time
 		return 0, ctx.Err()
 	}
 	if entry.err != nil {
-		failed := *entry.err // the file's; the page is each caller's own
+		failed := *entry.err // the failure is the file's; the page differs by caller
 		failed.Final = url
 		if failed.Retry {
 			failed.Wait = max(0, entry.expires.Sub(r.clock.Now()))
@@ -131,7 +130,7 @@ func (r *Robots) CheckRules(ctx context.Context, caller, url string) (delay time
 	return entry.rules.Delay, nil
 }
 
-// splitOrigin cuts a canonical address before its path.
+// splitOrigin splits a canonical address before its path.
 func splitOrigin(url string) (origin, path string) {
 	start := strings.Index(url, "://") + len("://")
 	if slash := strings.IndexByte(url[start:], '/'); slash >= 0 {
@@ -149,7 +148,7 @@ func (s *site) isDone() bool {
 	}
 }
 
-// site is the entry of an origin; a new one is being fetched.
+// site returns the entry of an origin, and starts fetching a new one.
 func (r *Robots) site(caller, origin string) *site {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -161,7 +160,7 @@ func (r *Robots) site(caller, origin string) *site {
 			return old
 		}
 		if now.Sub(old.expires) < robotsRetry {
-			entry.failures = old.failures // of longer ago they say nothing
+			entry.failures = old.failures // older failures do not count
 		}
 		r.sites.Remove(origin)
 	}
@@ -176,7 +175,7 @@ func (r *Robots) site(caller, origin string) *site {
 	return entry
 }
 
-// load takes the file from the other fetchers, or fetches it.
+// load takes the file from the shared cache, or fetches it.
 func (r *Robots) load(entry *site) {
 	body, expires, shared := r.recall(entry.origin)
 	var failed *Failure
@@ -206,9 +205,9 @@ func (r *Robots) load(entry *site) {
 	}
 }
 
-// untilRetry is how long a failure is remembered. One that may pass does so within a page's tries,
-// or else is asked for ever more seldom. A site that says how long to stay away is heeded, as far
-// as its answers to pages are.
+// untilRetry returns how long a failure is cached. A temporary failure is retried within a page's
+// tries, and later ever more rarely. A site's Retry-After is obeyed, up to the same bound as for
+// pages.
 func (s *site) untilRetry(failed *Failure) time.Duration {
 	if !failed.Retry {
 		return robotsRetry
@@ -216,7 +215,7 @@ func (s *site) untilRetry(failed *Failure) time.Duration {
 	return max(robotsRetries.After(s.failures), min(failed.RetryAfter, frontier.MaxBackoff))
 }
 
-// read makes rules of a file.
+// read parses a file.
 func (r *Robots) read(origin, body string) (found *robots.Rules, failed *Failure) {
 	panicked := r.reader.Run(reading.Page{URL: origin + robots.Path, ContentType: "text/plain",
 		Body: []byte(body)},
@@ -227,12 +226,12 @@ func (r *Robots) read(origin, body string) (found *robots.Rules, failed *Failure
 	return found, nil
 }
 
-// unreadable is a file whose reading panicked: what it forbids is not known.
+// unreadable returns the failure of a file whose reading panicked: its rules are unknown.
 func unreadable(panicked error) *Failure {
 	return refusal(fault.Wrap(fault.PageUnparsable, panicked, "robots.txt cannot be read."), false)
 }
 
-// recall is what another fetcher has read, and when that is to be read again.
+// recall returns a file that another fetcher has read, and its expiry.
 func (r *Robots) recall(origin string) (body string, expires time.Time, ok bool) {
 	if r.shared == nil {
 		return "", time.Time{}, false
@@ -246,14 +245,14 @@ func (r *Robots) recall(origin string) (body string, expires time.Time, ok bool)
 	return body, expires, ok && now.Before(expires) && !expires.After(now.Add(robotsTTL))
 }
 
-// sharedKey has the agent in it: a site may answer each with a file of its own.
+// sharedKey includes the agent, because a site may give each agent its own file.
 func (r *Robots) sharedKey(origin string) string { return "robots " + r.agent + " " + origin }
 
-// sharedFormat begins a shared file; another one is not read.
+// sharedFormat is the first byte of a shared file. Files with another one are ignored.
 const sharedFormat = 1
 
-// sharedRobots is a file as it is shared. It holds the format, when it is to be read again (Unix
-// seconds, 8 bytes, the highest first), and the body.
+// sharedRobots encodes a file for sharing: format, expiry (Unix seconds, 8 bytes, big-endian),
+// body.
 func sharedRobots(body string, expires time.Time) []byte {
 	value := make([]byte, 0, 1+8+len(body))
 	value = append(value, sharedFormat)
@@ -261,7 +260,7 @@ func sharedRobots(body string, expires time.Time) []byte {
 	return append(value, body...)
 }
 
-// readSharedRobots is false for what sharedRobots did not write.
+// readSharedRobots decodes it; false if sharedRobots did not write it.
 func readSharedRobots(value []byte) (body string, expires time.Time, ok bool) {
 	if len(value) < 1+8 || value[0] != sharedFormat || len(value) > 1+8+maxRobotsBody {
 		return "", time.Time{}, false
@@ -269,7 +268,7 @@ func readSharedRobots(value []byte) (body string, expires time.Time, ok bool) {
 	return string(value[1+8:]), time.Unix(int64(binary.BigEndian.Uint64(value[1:])), 0), true
 }
 
-// keep completes an entry, and makes room for it.
+// keep completes an entry and accounts for its size.
 func (r *Robots) keep(entry *site, found *robots.Rules, err *Failure, expires time.Time) {
 	entry.rules, entry.err, entry.expires = found, err, expires
 	close(entry.done)
@@ -281,8 +280,8 @@ func (r *Robots) keep(entry *site, found *robots.Rules, err *Failure, expires ti
 	r.sites.Resize(entry.origin, entry, found.Size)
 }
 
-// fetch reads the file as RFC 9309 says: a 4xx allows everything, as an empty file does, a 5xx
-// nothing until it can be read.
+// fetch reads the file by RFC 9309: a 4xx allows everything, like an empty file; a 5xx allows
+// nothing until the file can be read.
 func (r *Robots) fetch(caller, origin string) (body string, _ *Failure) {
 	ask := egress.Request{
 		URL: origin + robots.Path, Caller: caller, Header: r.header,
@@ -311,13 +310,13 @@ func (r *Robots) fetch(caller, origin string) (body string, _ *Failure) {
 			return "", nil
 		}
 		if ask.URL, err = address.Resolve(ask.URL, location); err != nil {
-			return "", nil //nolint:nilerr // it leads nowhere: no rules to obey (RFC 9309)
+			return "", nil //nolint:nilerr // an invalid redirect: no rules (RFC 9309)
 		}
 	}
 }
 
-// unreachable is the connection's own failure: a dead host is dead, not forbidden by its
-// robots.txt. A file that is there and cannot be decoded says nothing, as one with a 5xx.
+// unreachable returns the failure of an unread file. A dead host keeps its own error, since
+// robots.txt does not forbid it. A file that cannot be decoded counts like a 5xx.
 func unreachable(err error) *Failure {
 	coded := fault.Wrap(fault.Unavailable, err, "robots.txt was not read.")
 	switch code := fault.CodeOf(err); code {
@@ -331,13 +330,13 @@ func unreachable(err error) *Failure {
 	return refusal(coded, ours || retryable(err))
 }
 
-// refusal is why a page may not be fetched. Another try makes sense where the file could not be
-// read, rather than that it forbids the page.
+// refusal returns why a page may not be fetched. retry is set if the file could not be read, and
+// not if it forbids the page.
 func refusal(cause *fault.Error, retry bool) *Failure {
 	return &Failure{Code: pageCode(cause.Code), Retry: retry, Cause: cause}
 }
 
-// countFiles is the number of files in the cache.
+// countFiles returns the number of cached files.
 func (r *Robots) countFiles() int {
 	r.mu.Lock()
 	defer r.mu.Unlock()

@@ -116,7 +116,7 @@ func TestRobotsOfADeadHost(t *testing.T) {
 	}
 }
 
-// hangingNames is a resolver that knows one name, and keeps who asks for another until told.
+// hangingNames is a resolver that knows one name, and blocks on all others until released.
 type hangingNames struct {
 	asked, release chan struct{}
 	open, most     atomic.Int32
@@ -141,9 +141,9 @@ func (h *hangingNames) LookupNetIP(ctx context.Context, _, host string) ([]netip
 	return nil, errors.New("nobody knows")
 }
 
-// However many names of one customer hang, another's robots.txt is read.
+// However many names of one customer hang, another customer's robots.txt is read.
 func TestRobotsOfHangingNames(t *testing.T) {
-	const hosts, share = 200, 51 // of 64 look-ups at a time
+	const hosts, share = 200, 51 // of 64 concurrent look-ups
 	server := httptest.NewServer(http.NotFoundHandler())
 	defer server.Close()
 	names := &hangingNames{asked: make(chan struct{}, hosts), release: make(chan struct{})}
@@ -217,7 +217,7 @@ func TestRobotsAges(t *testing.T) {
 	}
 }
 
-// A site that says how long to stay away is not asked for its file before.
+// A site's Retry-After is obeyed for its robots.txt.
 func TestRobotsRetryAfter(t *testing.T) {
 	start := time.Date(2026, 11, 30, 12, 0, 0, 0, time.UTC)
 	answers := []struct {
@@ -243,7 +243,7 @@ func TestRobotsRetryAfter(t *testing.T) {
 		{1, 2, 30 * time.Second},
 		{30 * time.Second, 3, frontier.MaxBackoff},
 		{frontier.MaxBackoff - 1, 3, 1},
-		{1, 4, 8 * time.Second}, // longer than it asks for: it has failed four times
+		{1, 4, 8 * time.Second}, // longer than it asks for, after four failures
 		{8 * time.Second, 5, robotsRetry},
 		{robotsRetry, 6, 0},
 	} {
@@ -298,7 +298,7 @@ func TestRobotsIsBounded(t *testing.T) {
 	}
 }
 
-// A robots.txt whose reading panics leaves its site's pages unread, and nothing else.
+// If reading robots.txt panics, its site's pages are not fetched, and nothing else is affected.
 func TestPanicOfRobots(t *testing.T) {
 	client := web(t, func(w http.ResponseWriter,
 		r *http.Request) {
@@ -322,8 +322,8 @@ func TestPanicOfRobots(t *testing.T) {
 	}
 }
 
-// What one fetcher has read, the next one does not ask for, for as long as the first would not;
-// failures are not shared.
+// A file that one fetcher has read is not requested by the next, until the first would request it
+// again. Failures are not shared.
 func TestRobotsIsShared(t *testing.T) {
 	var asked atomic.Int32
 	client := web(t, func(w http.ResponseWriter, r *http.Request) {
@@ -341,7 +341,7 @@ func TestRobotsIsShared(t *testing.T) {
 	shared := cache.NewLocal(now)
 	check := func(agent, url string, want fault.Code, wantDelay time.Duration, wantAsked int32) {
 		t.Helper()
-		// a new fetcher knows nothing by itself
+		// a new fetcher has no files
 		robots := newRobots(client, Config{UserAgent: agent, Clock: now, Shared: shared})
 		defer robots.Close()
 		before := asked.Load()
@@ -370,7 +370,7 @@ func TestRobotsIsShared(t *testing.T) {
 	check("Shoal", rules, fault.PageRobots, 2*time.Second, 1)
 }
 
-// A fetcher that takes a file from another one asks for it anew when the other would have.
+// A shared file expires when the fetcher that read it would have requested it again.
 func TestSharedRobotsKeepsItsAge(t *testing.T) {
 	var asked atomic.Int32
 	client := web(t, func(http.ResponseWriter, *http.Request) { asked.Add(1) })
@@ -390,7 +390,7 @@ func TestSharedRobotsKeepsItsAge(t *testing.T) {
 			asked.Load() != step.asked {
 			t.Errorf("step %d: asked %d times, %v", i, asked.Load(), err)
 		}
-		first.Close() // what it shares is there now
+		first.Close() // waits until it has shared the file
 	}
 }
 
@@ -413,7 +413,7 @@ func BenchmarkRobotsShop(b *testing.B) {
 		"/*?sort=\nAllow: /media/*.css$\n", 20))
 }
 
-// benchmarkRobots measures what robots.txt costs each page once it is known.
+// benchmarkRobots measures what a known robots.txt costs per page.
 func benchmarkRobots(b *testing.B, body string) {
 	client := web(b, func(w http.ResponseWriter, _ *http.Request) { io.WriteString(w, body) })
 	robots := openRobots(b, client, nil)

@@ -16,21 +16,21 @@ import (
 	"shoal.dev/shoal/pkg/retry"
 )
 
-// How proxies take turns and rest.
+// How proxies are rotated and rest.
 const (
-	// pages of a host through one proxy, before the next one has its turn
+	// pages of a host through one proxy before the next proxy takes over
 	stickyPages     = 20
 	maxSticky       = 65_536 // hosts whose proxy is remembered
-	toleratedMisses = 5      // hosts in a row that a proxy did not reach, before it is at fault
+	toleratedMisses = 5      // hosts in a row that a proxy may miss before it counts as broken
 )
 
 // rests are how long a proxy rests after failures in a row.
 var rests = retry.Backoff{First: 10 * time.Second, Most: 10 * time.Minute}
 
-// proxies are the ways out of tier super. A host keeps its proxy for some pages, so that
-// connections are used again and a visit looks like one. After these pages, or when the proxy
-// fails or the site turns it away, the next one in good health takes over. A proxy that fails rests
-// for a while, and is well again with the first connection that it makes.
+// proxies are the proxies of tier super. A host keeps its proxy for some pages, so that connections
+// are reused and a visit has one origin. The next healthy proxy takes over after these pages, or
+// when the proxy fails or the site refuses it. A failed proxy rests for a while, and counts as
+// healthy again after its first successful connection.
 type proxies struct {
 	clock clock.Clock
 	all   []*exit
@@ -56,14 +56,14 @@ func (e *exit) isResting(now time.Time) bool {
 	return now.Before(e.restUntil)
 }
 
-// restore is for a proxy that brought an answer.
+// restore resets a proxy that brought a response.
 func (e *exit) restore() {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	e.failures, e.missed, e.restUntil = 0, 0, time.Time{}
 }
 
-// fail lets a proxy rest. One that is not at fault itself does so when it has not reached several
+// fail makes a proxy rest. If the fault may be the host's, it rests only after missing several
 // hosts in a row.
 func (e *exit) fail(now time.Time, own bool) {
 	e.mu.Lock()
@@ -91,7 +91,7 @@ func newProxies(ways []*egress.Proxy, clk clock.Clock) *proxies {
 	return p
 }
 
-// pick is the host's proxy for its next request; nil when all of them rest.
+// pick returns the host's proxy for its next request; nil when all of them rest.
 func (p *proxies) pick(host string) *exit {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -115,8 +115,7 @@ func (p *proxies) pick(host string) *exit {
 	return nil
 }
 
-// report says how a request through a proxy went: an answer, whatever it says, is the proxy's
-// recovery.
+// report records the result of a request through a proxy. Any response restores the proxy.
 func (p *proxies) report(host string, by *exit, err error) {
 	var failed *egress.ProxyError
 	isProxy := errors.As(err, &failed)
@@ -125,14 +124,14 @@ func (p *proxies) report(host string, by *exit, err error) {
 		by.restore()
 		return
 	case !isProxy:
-		return // nobody knows whose fault it is
+		return // the fault is unclear
 	case !failed.Own:
 		p.leave(host, by)
 	}
 	by.fail(p.clock.Now(), failed.Own)
 }
 
-// leave makes the host take another proxy the next time.
+// leave makes the host use another proxy next time.
 func (p *proxies) leave(host string, by *exit) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -141,14 +140,13 @@ func (p *proxies) leave(host string, by *exit) {
 	}
 }
 
-// turnedAway is for a proxy that the site does not let through. It says whether there is another
-// one.
+// turnedAway drops a proxy that the site refuses. It says whether there is another one.
 func (p *proxies) turnedAway(host string, by *exit) bool {
 	p.leave(host, by)
 	return len(p.all) > 1
 }
 
-// resting counts the proxies that are.
+// resting returns how many proxies rest.
 func (p *proxies) resting() int {
 	n := 0
 	for _, e := range p.all {
@@ -159,16 +157,16 @@ func (p *proxies) resting() int {
 	return n
 }
 
-// errNoProxy says that all proxies rest.
+// errNoProxy returns the error when all proxies rest.
 func errNoProxy() error {
 	return fault.New(fault.PageConnect, "No proxy is in good health at the moment.")
 }
 
-// maxExits bounds the proxies that one request tries. None of those that failed reached the host.
+// maxExits bounds the proxies that one request tries. No failed one reached the host.
 const maxExits = 3
 
-// through makes an exchange by way of a proxy of the host's, or of another one when that fails by
-// itself.
+// through makes a request through the host's proxy, or through another one if that proxy itself
+// fails.
 func (p *proxies) through(ctx context.Context, client *egress.Client, ask *egress.Request,
 	page *Page) (*egress.Response, error) {
 	host := address.AuthorityOf(ask.URL)
@@ -187,7 +185,7 @@ func (p *proxies) through(ctx context.Context, client *egress.Client, ask *egres
 	}
 }
 
-// countProxies is how many proxies of tier super there are, and how many of them rest.
+// countProxies returns the number of proxies, and how many of them rest.
 func (t *Transport) countProxies() (all, resting int) {
 	if t.proxies == nil {
 		return 0, 0

@@ -20,14 +20,14 @@ import (
 	"shoal.dev/shoal/pkg/model"
 )
 
-// exitNode is an HTTP proxy for tunnels. It keeps what was asked of it.
+// exitNode is an HTTP proxy for tunnels. It records its requests.
 type exitNode struct {
 	*httptest.Server
-	login string // that is wanted, as the header says it
+	login string // required, as in the header
 
 	mu     sync.Mutex
 	asked  []string
-	answer int // instead of a tunnel
+	answer int // status instead of a tunnel
 }
 
 func newExit(t *testing.T, login string) *exitNode {
@@ -122,8 +122,7 @@ func TestSuper(t *testing.T) {
 		t.Errorf("got %q, %+v", page.Body, page)
 	}
 	page.Release()
-	// The proxy hears addresses that were checked, never names; it hears nothing of what is
-	// forbidden.
+	// The proxy sees only checked addresses and never names. It sees no forbidden ones.
 	if want := []string{"CONNECT " + place, "CONNECT " + place}; !slices.Equal(exit.asked, want) {
 		t.Errorf("the proxy was asked %q", exit.asked)
 	}
@@ -141,8 +140,8 @@ func TestSuper(t *testing.T) {
 	}
 }
 
-// TestProxiesTakeTurns: a failing proxy rests, one that a site turns away is left by that site's
-// host.
+// TestProxiesTakeTurns: a failing proxy rests. A proxy that a site refuses is no longer used for
+// its host.
 func TestProxiesTakeTurns(t *testing.T) {
 	now := clock.NewManual(time.Unix(0, 0))
 	p := newProxies(parseProxies(t, "http://10.0.0.1:1", "socks5://10.0.0.1:2",

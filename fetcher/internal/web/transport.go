@@ -17,8 +17,8 @@ import (
 
 // Bounds of a fetch.
 const (
-	MaxHops       = 10        // redirects of one page
-	MaxRetryAfter = time.Hour // of what a Retry-After may ask
+	MaxHops       = 10        // redirects per page
+	MaxRetryAfter = time.Hour // the longest Retry-After that is obeyed
 )
 
 // Transport fetches pages. It is safe for concurrent use.
@@ -28,13 +28,13 @@ type Transport struct {
 	proxies *proxies // nil: none
 }
 
-// tier is one way of getting a page, redirects included. It fills in what it learns as it goes.
+// tier fetches a page in one way, redirects included. It fills in page as it goes.
 type tier interface {
 	fetch(ctx context.Context, req *Request, deadline time.Time, page *Page) error
 }
 
-// newTransport makes a transport over the one way out. Tier plain is always there; without a
-// browser there is no tier render.
+// newTransport makes a transport over one egress client. Tier plain is always there; tier render
+// needs a browser.
 func newTransport(client *egress.Client, config Config, browser *chromium.Browser) *Transport {
 	config.setDefaults()
 	straight := plain{client: client, header: pageHeader(config.UserAgent), maxBody: config.MaxBody}
@@ -54,7 +54,7 @@ func newTransport(client *egress.Client, config Config, browser *chromium.Browse
 	return t
 }
 
-// Tiers are the tiers that this transport has.
+// Tiers returns the tiers of this transport.
 func (t *Transport) Tiers() model.TierSet {
 	var set model.TierSet
 	for tier := range t.tiers {
@@ -63,8 +63,8 @@ func (t *Transport) Tiers() model.TierSet {
 	return set
 }
 
-// Fetch makes one try. Its error is a *Failure or ErrBusy. Where BeforeHop or the context ended it
-// with an error that has no code, it is that one. The caller releases the page.
+// Fetch makes one try. Its error is a *Failure or ErrBusy. If BeforeHop or the context ended it
+// with an error without a code, it is that error. The caller releases the page.
 func (t *Transport) Fetch(ctx context.Context, req Request) (*Page, error) {
 	page := &Page{Final: req.URL}
 	by, ok := t.tiers[req.Tier]
@@ -74,13 +74,13 @@ func (t *Transport) Fetch(ctx context.Context, req Request) (*Page, error) {
 	}
 	delivered := false
 	defer func() {
-		if !delivered { // also when what reads it panics
+		if !delivered { // even if reading it panics
 			page.Release()
 		}
 	}()
 	err := by.fetch(ctx, &req, time.Now().Add(t.config.Timeout), page)
 	var illegible error
-	if err == nil { // walls are known by what is written on them
+	if err == nil { // walls are recognized by their text
 		page.Body, illegible = toUTF8(page.Body, page.ContentType)
 		err = verdict(req.URL, page)
 	}
@@ -94,7 +94,7 @@ func (t *Transport) Fetch(ctx context.Context, req Request) (*Page, error) {
 	return nil, t.failure(page, err)
 }
 
-// failure turns what went wrong into a *Failure, and leaves errors without a code as they are.
+// failure turns an error into a *Failure, and returns errors without a code as they are.
 func (t *Transport) failure(page *Page, err error) error {
 	var coded *fault.Error
 	if !errors.As(err, &coded) {
@@ -108,7 +108,7 @@ func (t *Transport) failure(page *Page, err error) error {
 	}
 	if page.exit != nil && (code == fault.PageBlocked || page.Status == 403 ||
 		page.Status == 429) {
-		// The site turns this proxy away; it may let another one through.
+		// The site refuses this proxy; it may let another one through.
 		failed.Retry = t.proxies.turnedAway(address.AuthorityOf(page.Final), page.exit)
 	}
 	if page.Answer != nil && (code == fault.PageStatus || code == fault.PageBlocked) {
@@ -118,7 +118,7 @@ func (t *Transport) failure(page *Page, err error) error {
 	return failed
 }
 
-// verdict is nil for a page that counts as delivered: decision 16, but for its rows.
+// verdict returns nil for a delivered page by decision 16, rows aside.
 func verdict(asked string, page *Page) error {
 	if wall := recogniseWall(page.Status, page.Body, page.Answer); wall != "" {
 		return fault.New(fault.PageBlocked, "The site showed a bot wall (%s).", wall)
@@ -132,8 +132,8 @@ func verdict(asked string, page *Page) error {
 	return nil
 }
 
-// retryable says whether the same try may end otherwise. The network's failures pass; what a host,
-// its owner or our own rules decided stays.
+// retryable says whether another try may succeed. Network failures may pass; decisions of the host,
+// its owner or our own rules do not.
 func retryable(err error) bool {
 	var before *Failure
 	if errors.As(err, &before) {
@@ -153,7 +153,7 @@ func retryableStatus(status int) bool {
 	return status >= 500 || status == 429 || status == 408 || status == 425
 }
 
-// retryAfter reads seconds or a date.
+// retryAfter parses seconds or a date.
 func retryAfter(value string, now time.Time) time.Duration {
 	value = strings.TrimSpace(value)
 	if seconds, err := strconv.ParseUint(value, 10, 32); err == nil {
@@ -166,7 +166,7 @@ func retryAfter(value string, now time.Time) time.Duration {
 	return max(0, min(at.Sub(now), MaxRetryAfter))
 }
 
-// parseHTTPDate reads the date form that servers send.
+// parseHTTPDate parses the date format that servers send.
 func parseHTTPDate(value string) (time.Time, error) {
 	return time.Parse("Mon, 02 Jan 2006 15:04:05 GMT", value)
 }

@@ -25,8 +25,8 @@ const forbidden = "http://127.0.0.2/"
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
-// newEgress reaches 127.0.0.1 only: what the tests ask for as a forbidden address is on this
-// machine all the same.
+// newEgress makes a client that reaches 127.0.0.1 only. The tests' forbidden addresses are on this
+// machine, too.
 func newEgress(t testing.TB, config egress.Config) *egress.Client {
 	t.Helper()
 	config.Allow = append(config.Allow, netip.MustParsePrefix("127.0.0.1/32"))
@@ -127,7 +127,7 @@ func TestRedirects(t *testing.T) {
 	}
 }
 
-// garbled is a tier, and the answer that it brings, whose header cannot be read.
+// garbled is a tier, and its answer, whose header cannot be read.
 type garbled struct{ released int }
 
 func (u *garbled) fetch(_ context.Context, _ *Request, _ time.Time, page *Page) error {
@@ -138,7 +138,7 @@ func (u *garbled) fetch(_ context.Context, _ *Request, _ time.Time, page *Page) 
 func (u *garbled) Header(string) string { panic("a reader's") }
 func (u *garbled) Release()             { u.released++ }
 
-// A page whose reading panics is given back.
+// A page whose reading panics is released.
 func TestPanicOfAPage(t *testing.T) {
 	transport := newTransport(newEgress(t, egress.Config{}), Config{}, nil)
 	page := &garbled{}
@@ -193,7 +193,7 @@ func TestBeforeHop(t *testing.T) {
 	}
 }
 
-// TestOneDeadline: each hop is quick enough alone, all together are not.
+// TestOneDeadline: each hop alone is quick enough, but all together are not.
 func TestOneDeadline(t *testing.T) {
 	client := web(t, func(w http.ResponseWriter, r *http.Request) {
 		select {

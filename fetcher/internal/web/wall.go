@@ -5,28 +5,28 @@ import (
 	"strings"
 )
 
-// The largest pages that can be walls: challenges are small, and a shop that merely embeds a
-// vendor's script is none. A page with a status of failure may be larger, for it is no shop's
-// either way.
+// Bounds of the size of walls. Challenges are small, so a larger shop page that embeds a vendor's
+// script is not one. Pages with an error status may be larger, since they are not shop pages
+// anyway.
 const (
 	maxWall       = 16 << 10
 	maxFailedWall = 96 << 10
-	// maxWallLinks is how many links a page with the title of a challenge has at most: pages that
-	// tell of challenges have more.
+	// maxWallLinks is the most links of a page with a challenge title. Articles about challenges
+	// have more.
 	maxWallLinks = 8
 )
 
-// wall is a page that a vendor puts in the place of the one asked for.
+// wall recognizes a page that a vendor shows instead of the requested one.
 type wall struct {
 	vendor string
-	failed bool // only with a status that is not 2xx
+	failed bool // only with a status other than 2xx
 	max    int  // bytes; 0: maxWall, or maxFailedWall
-	// each must be on the page: what the vendor's own page holds, and no page about it, or with its
-	// script, would
+	// all must be on the page; only the vendor's own page has them, not one about it or with its
+	// script
 	marks []string
 }
 
-// walls are the ones that we know for certain.
+// walls are the walls that are known for certain.
 var walls = []wall{
 	{vendor: "Cloudflare", marks: []string{"<title>Just a moment...</title>",
 		"/cdn-cgi/challenge-platform/"}},
@@ -62,8 +62,7 @@ var walls = []wall{
 	{vendor: "captcha", failed: true, marks: []string{`class="frc-captcha"`}},
 }
 
-// challengeTitles are whole titles that pages bear alone which stand in the place of others, in
-// lower case.
+// challengeTitles are whole titles that only substitute pages have, in lower case.
 var challengeTitles = titles(`
 pardon our interruption
 pardon our interruption...
@@ -102,7 +101,7 @@ you are being redirected...
 アクセスが拒否されました
 `)
 
-// titles is a set of lines.
+// titles returns a set of lines.
 func titles(lines string) map[string]bool {
 	set := map[string]bool{}
 	for line := range strings.Lines(strings.TrimSpace(lines)) {
@@ -111,8 +110,7 @@ func titles(lines string) map[string]bool {
 	return set
 }
 
-// recogniseWall names the vendor whose challenge or refusal a page is; "" when it is none that we
-// know for certain.
+// recogniseWall returns the vendor of a known challenge or refusal page, or "".
 func recogniseWall(status int, body []byte, response Answer) string {
 	failed := status < 200 || status > 299
 	if status == 404 || status == 410 {
@@ -139,7 +137,7 @@ func recogniseWall(status int, body []byte, response Answer) string {
 	return ""
 }
 
-// wallOfHeader is for the vendors that say it in the header.
+// wallOfHeader recognizes the vendors that mark their walls in the header.
 func wallOfHeader(status int, response Answer) string {
 	switch {
 	case response == nil:
@@ -164,10 +162,10 @@ func holdsAll(body []byte, marks []string) bool {
 	return true
 }
 
-// titleWithin is how far into a page its title is looked for.
+// titleWithin is how far into a page to look for its title.
 const titleWithin = 8 << 10
 
-// loginTitles begin the titles of login pages, in lower case.
+// loginTitles are the beginnings of login pages' titles, in lower case.
 var loginTitles = []string{"log in", "log-in", "login", "sign in", "sign-in", "signin",
 	"member login", "please log in", "anmelden",
 	"anmeldung", "einloggen", "connexion", "se connecter", "identifiez-vous", "iniciar sesión",
@@ -181,9 +179,9 @@ var loginPaths = []string{"login", "signin", "sign-in", "log-in", "sign_in", "au
 	"checkpoint", "login.html", "login.php",
 	"login.aspx", "signin.html", "sso", "servicelogin"}
 
-// isLoginWall says whether a page asks for a login in the place of what was asked for. It has a
-// field for a password. It also either calls itself a login page or stands where the site's
-// redirects lead to one. Whoever asks for a login page gets it.
+// isLoginWall says whether a page asks for a login instead of showing what was requested. It has a
+// password field. It also has a login title, or redirects led to a login path. A requested login
+// page is not a wall.
 func isLoginWall(asked string, page *Page) bool {
 	if isLoginPath(asked) {
 		return false
@@ -205,7 +203,7 @@ func isLoginPath(url string) bool {
 	return false
 }
 
-// title is the text of the page's first title.
+// title returns the text of the page's first title.
 func title(body []byte) string {
 	head := body[:min(len(body), titleWithin)]
 	start := bytes.Index(head, []byte("<title"))

@@ -12,8 +12,7 @@ import (
 	"shoal.dev/shoal/pkg/fault"
 )
 
-// story stands for a page that writes about walls, shop for one that is behind one and was let
-// through.
+// story is a page about walls; shop is a page behind a wall that let us through.
 const story = "<title>How bot walls work</title><article><p>%s</p></article>"
 
 func shop(script string) string {
@@ -211,7 +210,7 @@ func TestWallsAreFailures(t *testing.T) {
 	page.Release()
 }
 
-// Walls are known in the encodings of their languages, too, whether they name them or not.
+// Walls are recognized in the encodings of their languages, declared or not.
 func TestWallsInOtherEncodings(t *testing.T) {
 	const field = `<form><input type="password"></form>`
 	asks := map[string]string{}

@@ -1,6 +1,6 @@
-// Package web owns one try at one page. That is the exchange by a tier, redirects, robots.txt, text
-// in UTF-8, and the verdict whether another try makes sense. It does not own politeness, attempts
-// or their pace (hold and unit do), nor connections and the address guard (pkg/egress does).
+// Package web owns one try at one page: tiers, redirects, robots.txt, conversion to UTF-8, and the
+// verdict whether a retry makes sense. It does not own politeness, attempts and their pace (hold
+// and unit do), or connections and the address guard (pkg/egress does).
 package web
 
 import (
@@ -22,27 +22,26 @@ const (
 	DefaultTimeout   = 30 * time.Second
 )
 
-// Config sets a Web. Zero values mean the defaults.
+// Config configures a Web. Zero values mean the defaults.
 type Config struct {
-	// UserAgent is sent with every request. Its first word is the name that robots.txt rules are
-	// read for.
+	// UserAgent is sent with every request. Its first word selects the rules in robots.txt.
 	UserAgent string
 	// Timeout bounds a whole try: every hop, from DNS to the last byte.
 	Timeout time.Duration
-	// MaxBody bounds a page in bytes, as sent and as decompressed; egress's default when 0.
+	// MaxBody bounds a page in bytes, both as sent and decompressed; egress's default when 0.
 	MaxBody int64
-	// Clock reads dates of Retry-After and ends the rests of proxies.
+	// Clock is used for Retry-After dates and the rests of proxies.
 	Clock clock.Clock
-	// Proxies are the ways out of tier super; without one there is no such tier.
+	// Proxies are the proxies of tier super; without any there is no such tier.
 	Proxies []*egress.Proxy
-	// Chromium is the path of the browser of tier render; "": without.
+	// Chromium is the path of the browser for tier render; "": none.
 	Chromium string
-	// Pages is how many pages the browser loads at a time; 0: the browser's own measure.
+	// Pages is how many pages the browser loads at a time; 0: the browser's default.
 	Pages  int
 	Logger *slog.Logger
-	// Reader runs what reads the answers of sites; nil: one that keeps no page.
+	// Reader guards the reading of what sites send; nil: one that keeps no pages.
 	Reader *reading.Guard
-	// Shared holds what robots.txt says for all fetchers; nil: each asks for itself.
+	// Shared shares robots.txt files between fetchers; nil: each reads its own.
 	Shared cache.Values
 }
 
@@ -61,7 +60,7 @@ func (c *Config) setDefaults() {
 	}
 }
 
-// Web is the world outside: pages by tier, and what robots.txt says. It is safe for concurrent use.
+// Web fetches pages by tier and checks robots.txt. It is safe for concurrent use.
 type Web struct {
 	*Transport
 	*Robots
@@ -69,7 +68,7 @@ type Web struct {
 	browser *chromium.Browser // nil: none
 }
 
-// Open makes a Web over the one way out. It fails when the browser does not start.
+// Open makes a Web over one egress client. It fails if the browser does not start.
 func Open(ctx context.Context, client *egress.Client, config Config) (*Web, error) {
 	config.setDefaults()
 	w := &Web{client: client}
@@ -87,10 +86,10 @@ func Open(ctx context.Context, client *egress.Client, config Config) (*Web, erro
 	return w, nil
 }
 
-// Leave closes what is kept open to an authority that nobody asks for now.
+// Leave closes idle connections to an authority that nobody needs now.
 func (w *Web) Leave(authority string) { w.client.Leave(authority) }
 
-// Close ends what is under way for robots.txt, and the browser. Whoever fetches must have ended.
+// Close ends robots.txt fetches and the browser. All calls of Fetch must have ended.
 func (w *Web) Close() {
 	w.Robots.Close()
 	if w.browser != nil {
@@ -98,7 +97,7 @@ func (w *Web) Close() {
 	}
 }
 
-// Measure declares what is counted of robots.txt and proxies.
+// Measure exports figures about robots.txt and proxies.
 func (w *Web) Measure(to *telemetry.Metrics) {
 	telemetry.NewSamples(func() (*Web, bool) { return w, true }).
 		Counter("shoal_fetcher_robots_fetches_total", "Fetches of robots.txt.",

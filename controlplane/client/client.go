@@ -196,7 +196,7 @@ type (
 	// IssueTicket and TakeTicket authorize the opening of a stream.
 	IssueTicket = command.IssueTicketPayload
 	TakeTicket  = command.TakeTicketPayload
-	// IssueCode, RedeemCode, RefreshGrant and EndGrant are the life of a grant.
+	// IssueCode begins a grant. RedeemCode and RefreshGrant renew its tokens, EndGrant ends it.
 	IssueCode    = command.IssueCodePayload
 	RedeemCode   = command.RedeemCodePayload
 	RefreshGrant = command.RefreshGrantPayload

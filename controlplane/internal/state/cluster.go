@@ -1,9 +1,10 @@
 package state
 
 import (
+	"slices"
+
 	"shoal.dev/shoal/pkg/ids"
 	"shoal.dev/shoal/pkg/model"
-	"slices"
 )
 
 // Cluster holds what is fixed at the cluster's creation, and the few facts that concern all nodes.

@@ -16,7 +16,7 @@ import (
 // Contacts judges the e-mail addresses read from saved real pages.
 type Contacts struct {
 	Pages string `help:"Directory with the pages, under OWNER/NAME/PATH." required:"" placeholder:"DIR" type:"existingdir"`
-	Half  string `help:"Half of the corpus: tune, or held (its use is noted)." enum:"tune,held" default:"tune"`
+	Half  string `help:"Half of the corpus: tune, or held, whose runs are noted in HELD.md." enum:"tune,held" default:"tune"`
 }
 
 // Help returns the help text.

@@ -17,7 +17,7 @@ import (
 // Detect judges proposals for saved real pages by the answers of bench/detect.
 type Detect struct {
 	Pages string `help:"Directory with the pages, under OWNER/NAME/PATH." required:"" placeholder:"DIR" type:"existingdir"`
-	Half  string `help:"Half of the corpus: tune, or held (its use is noted)." enum:"tune,held" default:"tune"`
+	Half  string `help:"Half of the corpus: tune, or held, whose runs are noted in HELD.md." enum:"tune,held" default:"tune"`
 }
 
 // Help returns the help text.

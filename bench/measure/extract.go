@@ -26,8 +26,8 @@ func (*Extract) Help() string {
 10, 28, 100 and 300 KB. Time is CPU time, including the garbage collector's.
 
 If all fields are at the beginning of a page, extraction stops reading there; "a field is missing" makes it read everything.
-Requests of a type for another page or a language model get empty answers, so the time is Shoal's own. MB/s counts whole
-pages, whether or not they were read to the end.
+If a scraper type asks for another page or a language model, it gets an empty answer, so the time is Shoal's own. MB/s counts
+whole pages, whether or not they were read to the end.
 
 With --pages, each parser reads each HTML file in and below the directory once, compressed with gzip or not. Copies count
 once. Six typical fields are timed. These and random ones must equal the fields that goquery reads. The halves have no

@@ -16,7 +16,7 @@ import (
 // Run is 'shoal run', which launches a list run from a file of addresses.
 type Run struct {
 	Connection
-	URLFile   string   `name:"url-file" required:"" placeholder:"LIST" help:"File of addresses, one per line, or of NDJSON ({\"url\": …} per line); - reads standard input."`
+	URLFile   string   `name:"url-file" required:"" placeholder:"LIST" help:"File of addresses, one per line, or NDJSON ({\"url\": …} per line); - reads standard input."`
 	Field     []string `sep:"none" placeholder:"NAME=SELECTOR" help:"A field of each row, as described above; repeatable."`
 	Group     string   `help:"Group of the run, by name or id; created if the name is new. Default default. With --scraper it is the scraper's group." placeholder:"GROUP"`
 	Name      string   `help:"Unique name of the run's scraper; by default the file's name and the time." placeholder:"NAME"`

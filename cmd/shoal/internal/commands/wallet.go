@@ -116,7 +116,7 @@ type WalletAdjust struct {
 	Connection
 	Micros   int64  `required:"" help:"Amount in micros (millionths of a euro). A negative one is taken away." placeholder:"N"`
 	Note     string `required:"" help:"Reason, for the ledger." placeholder:"TEXT"`
-	Customer string `help:"Customer with the wallet; by default that of the data directory's API key." placeholder:"REF"`
+	Customer string `help:"Customer whose wallet changes; by default that of the data directory's API key." placeholder:"REF"`
 	JSON     bool   `help:"Print the ledger entry as JSON."`
 }
 

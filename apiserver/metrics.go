@@ -30,19 +30,19 @@ var _ operation.Observer = (*metrics)(nil)
 func newMetrics(to *telemetry.Metrics) *metrics {
 	return &metrics{
 		calls: to.Counters("shoal_apiserver_calls_total",
-			"Calls answered, by operation and class of status.",
+			"Calls answered, by operation and status class.",
 			"operation", "status"),
 		seconds: to.Histograms("shoal_apiserver_call_seconds",
 			"Time from a call's header to its answer.", callSeconds,
 			"operation", "status"),
 		limited: to.Counters("shoal_apiserver_rate_limited_total",
-			"Calls refused by a rate limit, by its class.", "class"),
+			"Calls refused by a rate limit, by the limit's class.", "class"),
 		signIns: to.Counters("shoal_apiserver_sign_ins_total",
-			"Attempts to sign in with a password, and what is beside them, by outcome: signed_in, "+
-				"refused, too_often, signed_out, password_changed, letter_asked, "+
-				"password_recovered, signed_up.", "outcome"),
+			"Password sign-ins and related events, by outcome: signed_in, refused, too_often, "+
+				"signed_out, password_changed, letter_asked, password_recovered, "+
+				"signed_up.", "outcome"),
 		refused: to.Counter("shoal_apiserver_connections_refused_total",
-			"Connections refused because their address has its share, or all are taken."),
+			"Connections refused because their address or the server has reached its limit."),
 	}
 }
 
@@ -75,7 +75,7 @@ func statusClass(status int) string {
 // measure exports values that are counted elsewhere. issuer may be nil.
 func measure(to *telemetry.Metrics, streams *limits.Streams, issuer *oidc.Issuer) {
 	telemetry.NewSamples(func() (int, bool) { return streams.Total(), true }).
-		Gauge("shoal_apiserver_streams_open", "Event streams open.",
+		Gauge("shoal_apiserver_streams_open", "Open event streams.",
 			func(open int) float64 { return float64(open) }).
 		Declare(to)
 	telemetry.NewSamples(func() (state oidc.State, any bool) {
@@ -84,15 +84,17 @@ func measure(to *telemetry.Metrics, streams *limits.Streams, issuer *oidc.Issuer
 		}
 		return state, issuer != nil
 	}).
-		Gauge("shoal_apiserver_issuer_reachable", "1 when the OpenID Connect issuer's keys could "+
-			"be fetched the last time, else 0.",
+		Gauge("shoal_apiserver_issuer_reachable", "1 if the last fetch of the OpenID Connect "+
+			"issuer's keys succeeded, else 0.",
 			func(s oidc.State) float64 { return telemetry.Truth(s.Reachable) }).
-		Gauge("shoal_apiserver_issuer_keys", "Keys that its tokens are checked with.",
+		Gauge("shoal_apiserver_issuer_keys", "Keys of the OpenID Connect issuer that its tokens "+
+			"are checked with.",
 			func(s oidc.State) float64 { return float64(s.Keys) }).
-		Gauge("shoal_apiserver_issuer_keys_age_seconds", "Since these keys were fetched.",
+		Gauge("shoal_apiserver_issuer_keys_age_seconds", "Time since the OpenID Connect issuer's "+
+			"keys were fetched.",
 			func(s oidc.State) float64 { return s.Age.Seconds() }).
-		Counters("shoal_apiserver_issuer_fetches_total", "Fetches of its keys, by outcome: ok, "+
-			"failed.", []string{"outcome"},
+		Counters("shoal_apiserver_issuer_fetches_total", "Fetches of the OpenID Connect issuer's "+
+			"keys, by outcome: ok, failed.", []string{"outcome"},
 			func(s oidc.State, emit func(float64, ...string)) {
 				emit(float64(s.Fetched), "ok")
 				emit(float64(s.Failed), "failed")
@@ -103,9 +105,9 @@ func measure(to *telemetry.Metrics, streams *limits.Streams, issuer *oidc.Issuer
 // measureAgents exports the number of open agent sessions and its limit.
 func measureAgents(to *telemetry.Metrics, gateway *agents.Gateway) {
 	telemetry.NewSamples(func() (int, bool) { return gateway.Sessions(), true }).
-		Gauge("shoal_apiserver_agent_sessions", "Sessions of agents open.",
+		Gauge("shoal_apiserver_agent_sessions", "Open agent sessions.",
 			func(open int) float64 { return float64(open) }).
-		Gauge("shoal_apiserver_agent_sessions_limit", "Sessions of agents that may be open.",
+		Gauge("shoal_apiserver_agent_sessions_limit", "Limit of open agent sessions.",
 			func(int) float64 { return agents.MaxSessions }).
 		Declare(to)
 }
@@ -119,7 +121,7 @@ func measureCertificate(to *telemetry.Metrics, certificate *Certificate) {
 		return ends, certificate != nil
 	}).
 		Gauge("shoal_apiserver_certificate_expiry_timestamp_seconds",
-			"When the certificate of customers' connections ends, Unix time.",
+			"When the certificate of customers' connections expires, in Unix time.",
 			func(ends time.Time) float64 { return float64(ends.Unix()) }).
 		Declare(to)
 }

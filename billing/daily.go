@@ -96,7 +96,7 @@ func NewDaily(config DailyConfig) *Daily {
 	}
 	d := &Daily{config: config, olderRecords: olderRecords,
 		runs: config.Metrics.Counter("shoal_billing_recount_runs_total",
-			"Runs held against their page records by the daily check.")}
+			"Runs that the daily check compared with their page records.")}
 	d.measure(config.Metrics)
 	return d
 }

@@ -18,10 +18,10 @@ type metrics struct {
 
 func newMetrics(to *telemetry.Metrics) *metrics {
 	return &metrics{
-		receipts: to.Histogram("shoal_billing_batch_receipts", "Receipts of a settled batch.",
+		receipts: to.Histogram("shoal_billing_batch_receipts", "Receipts in a settled batch.",
 			telemetry.Sizes),
 		seconds: to.Histogram("shoal_billing_settle_seconds",
-			"Time to settle a batch, its repeats included.",
+			"Time to settle a batch, retries included.",
 			telemetry.FastSeconds),
 		markers: to.Counter("shoal_billing_markers_total", "Markers handed to the leader."),
 		settled: to.Gauge("shoal_billing_last_batch_timestamp_seconds",
@@ -35,10 +35,10 @@ func (b *Billing) measure(to *telemetry.Metrics) {
 		Counter("shoal_billing_receipts_total", "Receipts passed to a settle command.",
 			func(c Counts) float64 { return float64(c.Receipts) }).
 		Counter("shoal_billing_undecodable_records_total",
-			"Records skipped: undecodable, or refused by the control plane for good.",
+			"Records skipped: undecodable, or permanently refused by the control plane.",
 			func(c Counts) float64 { return float64(c.Undecodable) }).
 		Counter("shoal_billing_settle_retries_total",
-			"Settle commands that failed and were repeated.",
+			"Settle commands that failed and were retried.",
 			func(c Counts) float64 { return float64(c.Retries) }).
 		Declare(to)
 }
@@ -62,7 +62,7 @@ func (d *Daily) measure(to *telemetry.Metrics) {
 		return c, true
 	}).
 		Gauge("shoal_billing_recount_unequal_runs",
-			"Runs that the newest daily check found unequal to the ledger.",
+			"Runs whose page records and ledger entry differed in the newest daily check.",
 			func(c check) float64 {
 				if c.Running {
 					return float64(max(c.Unequal, c.Last.Unequal))

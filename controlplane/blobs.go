@@ -183,7 +183,8 @@ func (w *sweeper) shown() (found map[string]blobstore.Tally, ok bool) {
 // customer's bytes are shown.
 func (w *sweeper) measure(to *telemetry.Metrics) {
 	w.removed = to.Counters("shoal_blob_removed_total",
-		"Blobs that were removed: expired, or orphans that nothing named.", "kind", "reason")
+		"Blobs removed because they had expired, or were orphans that nothing refers "+
+			"to.", "kind", "reason")
 	each := func(value func(t blobstore.Tally) float64) func(map[string]blobstore.Tally,
 		func(float64, ...string)) {
 		return func(found map[string]blobstore.Tally, emit func(float64, ...string)) {
@@ -193,14 +194,14 @@ func (w *sweeper) measure(to *telemetry.Metrics) {
 		}
 	}
 	telemetry.NewSamples(w.shown).
-		Gauges("shoal_blob_objects", "Blobs in the blob store, as the hourly look found them, on "+
-			"the leader.", []string{"kind"},
+		Gauges("shoal_blob_objects", "Blobs in the blob store at the last hourly count, on the "+
+			"leader.", []string{"kind"},
 			each(func(t blobstore.Tally) float64 { return float64(t.Blobs) })).
-		Gauges("shoal_blob_bytes", "Bytes in the blob store, as the hourly look found them, on "+
-			"the leader.", []string{"kind"},
+		Gauges("shoal_blob_bytes", "Bytes in the blob store at the last hourly count, on the "+
+			"leader.", []string{"kind"},
 			each(func(t blobstore.Tally) float64 { return float64(t.Bytes) })).
-		Gauges("shoal_blob_largest_customer_bytes", "Bytes of the customer that has most in the "+
-			"blob store, on the leader.", []string{"kind"},
+		Gauges("shoal_blob_largest_customer_bytes", "Bytes of the customer with the most bytes "+
+			"in the blob store, on the leader.", []string{"kind"},
 			each(func(t blobstore.Tally) float64 { return float64(t.Largest()) })).
 		Declare(to)
 }

@@ -224,7 +224,7 @@ func (o operator) RestoreKept(ctx context.Context, name string,
 // measure exports the age of the newest backup, on a leader with backups configured.
 func (b *scheduled) measure(to *telemetry.Metrics) {
 	b.failures = to.Counter("shoal_backup_failures_total",
-		"Times that a due backup was not taken, or an old one not removed.")
+		"Failures to take a due backup or to remove an old one.")
 	telemetry.NewSamples(func() (newest client.KeptBackup, ok bool) {
 		if b.s.holder.Current() == nil || !b.wanted() {
 			return newest, false
@@ -235,13 +235,13 @@ func (b *scheduled) measure(to *telemetry.Metrics) {
 		return client.KeptBackup{Taken: b.since(nil)}, true
 	}).
 		Gauge("shoal_backup_age_seconds", "Age of the cluster's newest backup in the blob store, "+
-			"or of the cluster while there is none, on the leader.",
+			"on the leader. Without a backup: age of the cluster.",
 			func(k client.KeptBackup) float64 {
 				return b.s.holder.Clocks().Now().Sub(k.Taken).Seconds()
 			}).
-		Gauge("shoal_backup_bytes", "Size of the newest backup, 0 while there is none, on the "+
-			"leader.", func(k client.KeptBackup) float64 { return float64(k.Bytes) }).
-		Gauge("shoal_backup_interval_seconds", "Time between two backups, as it is set, on the "+
+		Gauge("shoal_backup_bytes", "Size of the newest backup, on the leader; 0 without a "+
+			"backup.", func(k client.KeptBackup) float64 { return float64(k.Bytes) }).
+		Gauge("shoal_backup_interval_seconds", "Configured time between two backups, on the "+
 			"leader.", func(client.KeptBackup) float64 {
 			return b.s.config.Backups.Every.Seconds()
 		}).

@@ -26,11 +26,11 @@ func NewModel(config ModelConfig, out *egress.Client, c clock.Clock, to *telemet
 		return nil, err
 	}
 	telemetry.NewSamples(func() (*llm.Client, bool) { return client, true }).
-		Gauge("shoal_fetcher_model_tokens", "Tokens that the language model took on the day it "+
-			"was asked last, UTC.",
+		Gauge("shoal_fetcher_model_tokens", "Tokens that the language model used on the UTC day "+
+			"when it was last asked.",
 			func(c *llm.Client) float64 { tokens, _ := c.Spent(); return float64(tokens) }).
-		Gauge("shoal_fetcher_model_micros", "Micros, millionths of a euro, that they cost, "+
-			"where prices are known.",
+		Gauge("shoal_fetcher_model_micros", "Cost of these tokens in micros (millionths of a "+
+			"euro), if prices are set.",
 			func(c *llm.Client) float64 { _, micros := c.Spent(); return float64(micros) }).
 		Declare(to)
 	return client, nil

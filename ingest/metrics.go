@@ -31,7 +31,7 @@ type metrics struct {
 
 func newMetrics(to *telemetry.Metrics) *metrics {
 	m := &metrics{
-		pages: to.Histogram("shoal_ingest_batch_pages", "Records of a batch.", telemetry.Sizes),
+		pages: to.Histogram("shoal_ingest_batch_pages", "Records in a batch.", telemetry.Sizes),
 		bytes: to.Histogram("shoal_ingest_batch_bytes", "Encoded bytes of a batch.",
 			telemetry.Bytes),
 		seconds: to.Histogram("shoal_ingest_batch_seconds",
@@ -40,14 +40,14 @@ func newMetrics(to *telemetry.Metrics) *metrics {
 		steps:   map[step]prometheus.Observer{},
 		retries: map[step]prometheus.Counter{},
 		fresh: to.Counter("shoal_ingest_fresh_lookups_total",
-			"Batches that asked the control plane for its newest state, to know a run."),
+			"Batches that needed the control plane's newest state to look up a run."),
 		stored: to.Gauge("shoal_ingest_last_batch_timestamp_seconds",
-			"When the last batch was done with, in Unix time."),
+			"When the last batch was committed, in Unix time."),
 	}
 	seconds := to.Histograms("shoal_ingest_step_seconds",
-		"Time of a batch's step, its repeats included.",
+		"Time of one step of a batch, retries included.",
 		telemetry.FastSeconds, "step")
-	retries := to.Counters("shoal_ingest_retries_total", "Steps that failed and were repeated.",
+	retries := to.Counters("shoal_ingest_retries_total", "Steps that failed and were retried.",
 		"step")
 	for _, s := range []step{readStep, lookUpStep, storeStep, publishStep, commitStep} {
 		m.retries[s] = retries.WithLabelValues(string(s))
@@ -61,14 +61,16 @@ func newMetrics(to *telemetry.Metrics) *metrics {
 // measure exports the counts that are kept anyway.
 func (g *Ingest) measure(to *telemetry.Metrics) {
 	telemetry.NewSamples(func() (Counts, bool) { return g.Counts(), true }).
-		Counter("shoal_ingest_pages_total", "Pages stored, or found stored.",
+		Counter("shoal_ingest_pages_total", "Pages stored, or found to be stored already.",
 			func(c Counts) float64 { return float64(c.Stored) }).
-		Counter("shoal_ingest_rows_total", "Rows of these pages.",
+		Counter("shoal_ingest_rows_total", "Rows of the pages that were stored, or found to be "+
+			"stored already.",
 			func(c Counts) float64 { return float64(c.Rows) }).
-		Counter("shoal_ingest_dropped_pages_total", "Pages of unknown or closed runs.",
+		Counter("shoal_ingest_dropped_pages_total", "Pages dropped because their run is unknown "+
+			"or closed.",
 			func(c Counts) float64 { return float64(c.Dropped) }).
 		Counter("shoal_ingest_undecodable_records_total",
-			"Records skipped: undecodable, malformed, or beyond the list of their run.",
+			"Records skipped: undecodable, malformed, or beyond the end of their run's list.",
 			func(c Counts) float64 { return float64(c.Undecodable) }).
 		Declare(to)
 }

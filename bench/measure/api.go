@@ -20,27 +20,27 @@ import (
 
 // API measures the latency of calls at a fixed rate.
 type API struct {
-	ReadRate    float64       `help:"Reads a second." default:"2000"`
-	WriteRate   float64       `help:"Writes a second." default:"100"`
-	Time        time.Duration `help:"Of each case." default:"30s"`
-	Connections int           `help:"To the service, at most: as many calls are under way." default:"64"`
-	Workers     int           `help:"Requests that the crawl beside it has under way, at most: so many that it fills one core, and no more; 0: the fetcher's own measure." default:"2"`
-	Profile     string        `help:"Directory for a CPU profile of the service beside the crawl." placeholder:"DIR" type:"path"`
+	ReadRate    float64       `help:"Reads per second." default:"2000"`
+	WriteRate   float64       `help:"Writes per second." default:"100"`
+	Time        time.Duration `help:"Duration of each case." default:"30s"`
+	Connections int           `help:"Most connections to the service, and so most calls under way." default:"64"`
+	Workers     int           `help:"Most requests that the crawl has under way: enough to fill one core and no more; 0: the fetcher's default." default:"2"`
+	Profile     string        `help:"Directory for a CPU profile of the service during the crawl." placeholder:"DIR" type:"path"`
 }
 
 // Help returns the help text.
 func (*API) Help() string {
-	return `Calls are sent to a 'shoal serve' when they are due, whether earlier ones have been answered or not (open loop), and the time of
-each is taken from when it was due, not from when it was sent: a service that stands still for a second is seen to make
-thousands of calls wait, where a client that waits for answers would have sent one. "Sent late" is how much of that passed
-until this client had a connection free and got to it. First the service is alone, then it crawls beside it as fast as it can.
+	return `Calls are sent to a 'shoal serve' when they are due, whether or not earlier ones have been answered (open loop). The latency
+of a call counts from when it was due, not from when it was sent. So if the service stalls for a second, thousands of calls
+are seen to wait, where a client that waits for answers would have sent one. "Sent late" is the part of the latency until
+this client had a free connection and sent the call. The service first runs alone, then while crawling as fast as it can.
 
 The operations take turns. Reads: identity, keys, groups, scrapers, a scraper, runs, the run under way, link errors of a run,
-20 rows by cursor and 100 further on, 20 by cursor that a filter lets pass, a group's newest 20 and those of its 2,000 that a
-filter finds, wallet, ledger, prices. Writes: a group replaced, a scraper replaced.
+20 rows by cursor and 100 further on, 20 filtered rows by cursor, a group's newest 20 rows, a filtered one of its 2,000
+rows, wallet, ledger, prices. Writes: replacing a group, replacing a scraper.
 
-One process has the service and the crawl, and Go has no priorities: what bounds the crawl to its share of the machine is
-how many requests it has under way (--workers). The report says how many cores each process took.
+Service and crawl share one process, and Go has no priorities. Only the number of concurrent requests (--workers) limits the
+crawl's share of the machine. The report shows how many cores each process used.
 
 Example: shoal bench api --read-rate 500 --write-rate 20 --time 1m`
 }

@@ -25,13 +25,13 @@ type Article struct {
 
 // Help returns the help text.
 func (*Article) Help() string {
-	return `AI_CONF reads saved articles by a schema of title, author, datePublished and articleBody, without a language model. The
-list has public sources and what their collection says of them; bench/article/README.md says how the pages are
-gathered, and when an article is right. The halves have no site in common. Under 90% of a half's pages, nothing is judged.
-Further articles, of other sites again, are in the parts work and check.
+	return `AI_CONF reads saved articles with a schema of title, author, datePublished and articleBody, without a language model. The
+corpus lists public sources with the expected answers of their collection. bench/article/README.md describes how to gather
+the pages, and when an article counts as right. The halves have no site in common. With less than 90% of a half's pages
+nothing is judged. Further articles, again of other sites, are in the parts work and check.
 
-Pages with a list, those of 'shoal bench detect', are read as one product. No row should come of them: the title of a
-list with the price of its first item is no product.
+Pages with a list, those of 'shoal bench detect', are read as one product. They should give no row: the title of a list
+with the price of its first item is not a product.
 
 Example: shoal bench article --pages pages`
 }

@@ -7,19 +7,19 @@ import (
 
 // Cluster measures the loop on a local cluster with real services.
 type Cluster struct {
-	Pages         int      `help:"Of the run that is measured." default:"40000"`
-	Fetchers      int      `help:"Fetchers; one node of each other role." default:"1"`
-	KafkaBrokers  []string `help:"Kafka." env:"KAFKA_BROKERS" placeholder:"HOST:PORT"`
-	RedisAddr     string   `help:"Redis." env:"REDIS_ADDR" placeholder:"HOST:PORT" secret:"url"`
+	Pages         int      `help:"Pages of the measured run." default:"40000"`
+	Fetchers      int      `help:"Number of fetchers. Each other role has one node." default:"1"`
+	KafkaBrokers  []string `help:"Kafka brokers." env:"KAFKA_BROKERS" placeholder:"HOST:PORT"`
+	RedisAddr     string   `help:"Redis address." env:"REDIS_ADDR" placeholder:"HOST:PORT" secret:"url"`
 	ClickhouseURL string   `help:"ClickHouse: http://HOST:PORT/." env:"CLICKHOUSE_URL" placeholder:"URL" secret:"url"`
-	ServicePIDs   string   `name:"service-pids" help:"Directory with a file of the process id of each service on this machine: they are measured, too." placeholder:"DIR" type:"path"`
+	ServicePIDs   string   `name:"service-pids" help:"Directory with one file per service on this machine that has its process id. These processes are measured, too." placeholder:"DIR" type:"path"`
 }
 
 // Help returns the help text.
 func (*Cluster) Help() string {
-	return `Nodes with one role each run as processes on the loopback, on the Kafka, Redis and ClickHouse that flags or the environment name
-(KAFKA_BROKERS, REDIS_ADDR, CLICKHOUSE_URL). What a page costs is told for each of them. Topics and a database of the
-measure's own are made there and removed.
+	return `Nodes with one role each run as processes on the loopback. They use the Kafka, Redis and ClickHouse that flags or the
+environment name (KAFKA_BROKERS, REDIS_ADDR, CLICKHOUSE_URL). The report shows what a page costs in each process. The
+benchmark creates its own topics and database and removes them.
 
 Example: shoal bench cluster --fetchers 2 --kafka-brokers 127.0.0.1:9092 --redis-addr 127.0.0.1:6379 --clickhouse-url http://127.0.0.1:8123/`
 }

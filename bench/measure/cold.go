@@ -25,18 +25,18 @@ import (
 
 // Cold measures the whole service on hosts that are new to it, over TLS.
 type Cold struct {
-	Hosts       int    `help:"Of each kind of chain; each has a robots.txt and a page." default:"4000"`
-	Chain       string `help:"Kind of certificate chain: p256, rsa; both unless told." enum:"p256,rsa,both" default:"both"`
-	Concurrency int    `help:"Bare connections under way, at most." default:"64"`
+	Hosts       int    `help:"Hosts per kind of chain, each with a robots.txt and a page." default:"4000"`
+	Chain       string `help:"Kind of certificate chain: p256, rsa or both." enum:"p256,rsa,both" default:"both"`
+	Concurrency int    `help:"Most bare connections under way." default:"64"`
 	Profile     string `help:"Directory for CPU profiles of the service." placeholder:"DIR" type:"path"`
 }
 
 // Help returns the help text.
 func (*Cold) Help() string {
-	return `Every host is met for the first time: connection, TLS, robots.txt, one gzip page of 28 KB; names cost nothing. The web has
-certificate chains of P-256 and of RSA (leaf, intermediate, root). First Go's crypto/tls, as it comes, reads both documents over one
-connection a host and drops them; then a 'shoal serve' with its usual politeness runs a list of them to the end. Processor
-time is the client's, and the service's: web and command line do not count.
+	return `Every host is contacted for the first time: connection, TLS, robots.txt, one gzip page of 28 KB. Name lookups cost nothing.
+The web has certificate chains of P-256 and of RSA (leaf, intermediate, root). First plain crypto/tls of Go reads both
+documents over one connection per host and drops them. Then a 'shoal serve' with its usual politeness completes a list of
+the pages. CPU time is that of the client, and then of the service; web and command line do not count.
 
 Example: shoal bench cold --hosts 50000`
 }

@@ -16,16 +16,16 @@ import (
 // Contacts judges the e-mail addresses read from saved real pages.
 type Contacts struct {
 	Pages string `help:"Directory with the pages, under OWNER/NAME/PATH." required:"" placeholder:"DIR" type:"existingdir"`
-	Half  string `help:"Half of the corpus: tune, or held, which is noted." enum:"tune,held" default:"tune"`
+	Half  string `help:"Half of the corpus: tune, or held, whose runs are noted in HELD.md." enum:"tune,held" default:"tune"`
 }
 
 // Help returns the help text.
 func (*Contacts) Help() string {
-	return `Each page is read as the home page of a website whose other pages are not there. The corpus is a list of public sources
-and hashes of the addresses that a careful person would note down; bench/contacts/README.md says how its pages are
-gathered. The halves have no site in common. Under 90% of a half's pages, nothing is judged.
+	return `Each page is read as the home page of a website without other pages. The corpus is a list of public sources with hashes of
+the addresses that a careful person would note down. bench/contacts/README.md describes how to gather its pages. The
+halves have no site in common. With less than 90% of a half's pages nothing is judged.
 
-A false alarm is a page whose address was taken for protected where none is.
+A false alarm is a page that was reported to protect its address although it does not.
 
 Example: shoal bench contacts --pages pages`
 }

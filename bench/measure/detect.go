@@ -17,16 +17,16 @@ import (
 // Detect judges proposals for saved real pages by the answers of bench/detect.
 type Detect struct {
 	Pages string `help:"Directory with the pages, under OWNER/NAME/PATH." required:"" placeholder:"DIR" type:"existingdir"`
-	Half  string `help:"Half of the corpus: tune, or held, which is noted." enum:"tune,held" default:"tune"`
+	Half  string `help:"Half of the corpus: tune, or held, whose runs are noted in HELD.md." enum:"tune,held" default:"tune"`
 }
 
 // Help returns the help text.
 func (*Detect) Help() string {
-	return `The corpus is a list of public sources and expected answers; bench/detect/README.md says how its pages are gathered. The
-halves have no site in common. Under 90% of a half's pages, nothing is judged.
+	return `The corpus is a list of public sources and expected answers. bench/detect/README.md describes how to gather its pages. The
+halves have no site in common. With less than 90% of a half's pages nothing is judged.
 
-Right is the expected list row by row, or the one item of a page. Broken rows have all the items, cut, doubled or
-without their links and prices. Part has some of the items, another none of them.
+"Right" is the expected list row by row, or the one item of a page. "Broken rows" has all the items, but cut, doubled or
+without their links and prices. "Part" has some of the items, "another" none of them.
 
 Example: shoal bench detect --pages pages`
 }

@@ -14,24 +14,24 @@ import (
 
 // Extract measures page → rows: each engine on its kind of pages, without fetching.
 type Extract struct {
-	Time   time.Duration `help:"Of each case." default:"1s"`
-	Pages  string        `help:"Directory of saved real pages: they are read instead, and by goquery." placeholder:"DIR" type:"existingdir"`
+	Time   time.Duration `help:"Duration of each case." default:"1s"`
+	Pages  string        `help:"Directory of saved real pages, which are read instead, also by goquery." placeholder:"DIR" type:"existingdir"`
 	Half   string        `help:"Of these pages: tune, held or all." enum:"tune,held,all" default:"all"`
-	Random int           `help:"Random recipes a page whose fields have to be goquery's." default:"20"`
+	Random int           `help:"Random recipes per page whose fields must equal goquery's." default:"20"`
 }
 
 // Help returns the help text.
 func (*Extract) Help() string {
-	return `One goroutine extracts rows from pages in memory: the page that the project's figures are about, and pages of the synthetic
-web of 10, 28, 100 and 300 KB. Time is processor time, that of the garbage collector included.
+	return `One goroutine extracts rows from pages in memory: the page behind the project's figures, and pages of the synthetic web of
+10, 28, 100 and 300 KB. Time is CPU time, including the garbage collector's.
 
-Where all fields stand in a page's beginning, extraction stops reading there; "a field is missing" makes it read all. What a
-type asks for beyond its page, another page or a language model's answer, is answered with nothing: the time is our own. MB/s are of whole pages, read to
-their end or not.
+If all fields are at the beginning of a page, extraction stops reading there; "a field is missing" makes it read everything.
+If a scraper type asks for another page or a language model, it gets an empty answer, so the time is Shoal's own. MB/s counts
+whole pages, whether or not they were read to the end.
 
-With --pages, each HTML file in the directory and below it is read once by each parser, compressed with gzip or not; copies
-count once. Six typical fields are timed; those and random ones have to be the very fields that goquery reads. The halves have
-no site in common: it is the host of the canonical address, or else the file.
+With --pages, each parser reads each HTML file in and below the directory once, compressed with gzip or not. Copies count
+once. Six typical fields are timed. These and random ones must equal the fields that goquery reads. The halves have no
+site in common: a site is the host of the canonical address, or else the file.
 
 Example: shoal bench extract --time 3s
          shoal bench extract --pages saved --half held`

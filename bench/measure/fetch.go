@@ -21,14 +21,14 @@ import (
 
 // Fetch measures the HTTP client alone.
 type Fetch struct {
-	Pages       int `help:"Of each case." default:"40000"`
-	Concurrency int `help:"Requests under way, at most." default:"64"`
+	Pages       int `help:"Pages of each case." default:"40000"`
+	Concurrency int `help:"Most requests under way." default:"64"`
 }
 
 // Help returns the help text.
 func (*Fetch) Help() string {
-	return `The product's client reads pages of a synthetic web that runs as a process of its own, over kept connections to 64 hosts, and
-does nothing with them. Processor time is the client's. How much of the machine the web took stands beside it.
+	return `Shoal's HTTP client reads pages of a synthetic web in another process, over kept connections to 64 hosts, and does nothing
+with them. CPU time is the client's. The report also shows how much of the machine the web took.
 
 Example: shoal bench fetch --pages 100000`
 }

@@ -14,18 +14,18 @@ import (
 
 // Frontier measures the cost of pending addresses, and how soon fetching resumes after a crash.
 type Frontier struct {
-	Addresses int    `help:"Pending addresses, in lists of 5,000,000 at most." default:"10000000"`
-	Hosts     int    `help:"Hosts that they are of, each a domain of its own." default:"1000000"`
-	Grouped   bool   `help:"The lists have each host's addresses together, instead of going round the hosts."`
+	Addresses int    `help:"Pending addresses, in lists of at most 5,000,000." default:"10000000"`
+	Hosts     int    `help:"Hosts of the addresses, each with its own domain." default:"1000000"`
+	Grouped   bool   `help:"List each host's addresses together, instead of alternating between hosts."`
 	Profile   string `help:"Directory for heap profiles of the service: idle, with one list, with all." placeholder:"DIR" type:"path"`
 }
 
 // Help returns the help text.
 func (*Frontier) Help() string {
-	return `Lists are launched on a fresh 'shoal serve' whose web answers so late that next to nothing is done meanwhile. What is live on
-the heap after a collection is read with no list, after the first list and after the last: the first fills the window of
-what is under way, so that what the others add is the price of an address beyond the window. Then the process is killed
-and started again, and the time is taken until the web sees its first request.
+	return `Lists are launched on a fresh 'shoal serve' whose web answers so slowly that almost no page is read meanwhile. The live heap
+after a collection is read with no list, after the first list and after the last. The first list fills the window, so what
+the others add is the cost of addresses beyond it. Then the process is killed and restarted, and the time until the web
+sees its first request is measured.
 
 Example: shoal bench frontier --addresses 1000000 --hosts 100000`
 }

@@ -23,32 +23,32 @@ import (
 
 // History measures the cost of years of use: the state and the archive of many ended runs.
 type History struct {
-	Runs      []int         `help:"Ended runs, each with its ledger entry, one case each." default:"0,100000,1000000,10000000"`
+	Runs      []int         `help:"Numbers of ended runs with their ledger entries, one case each." default:"0,100000,1000000,10000000"`
 	Live      int           `help:"How many of the last case's runs go through the API; the others are written by the archive's own writer." default:"100000"`
-	Customers int           `help:"Customers." default:"100000"`
-	Active    int           `help:"Customers who have runs." default:"10000"`
-	Scrapers  int           `help:"Scrapers, over all customers evenly." default:"1000000"`
-	Recipes   int           `help:"Different recipes of the scrapers." default:"1000"`
+	Customers int           `help:"Number of customers." default:"100000"`
+	Active    int           `help:"Number of customers with runs." default:"10000"`
+	Scrapers  int           `help:"Number of scrapers, spread evenly over all customers." default:"1000000"`
+	Recipes   int           `help:"Number of different recipes of the scrapers." default:"1000"`
 	Reads     int           `help:"Pages to read of each kind." default:"2000"`
-	Rest      time.Duration `help:"How long nothing is written before pages are read. ClickHouse merges what is ten minutes old." default:"0s"`
-	WriteRate float64       `help:"Commands a second while snapshots are written, and while not, by turns." default:"50"`
-	Time      time.Duration `help:"Of commands in each of these two, in all." default:"60s"`
+	Rest      time.Duration `help:"Pause between writing and reading pages. ClickHouse merges what is ten minutes old." default:"0s"`
+	WriteRate float64       `help:"Commands per second, alternating between times with and without a snapshot." default:"50"`
+	Time      time.Duration `help:"Total duration of commands in each of these two cases." default:"60s"`
 	Stores    []string      `help:"Row stores: sqlite, clickhouse." default:"sqlite"`
 	Profile   string        `help:"Directory for profiles of the service: its heap in each case, its CPU in each restart." placeholder:"DIR" type:"path"`
 
-	ClickhouseURL string `help:"ClickHouse: http://HOST:PORT/. A database of the measure's own is made there and removed." env:"CLICKHOUSE_URL" placeholder:"URL" secret:"url"`
+	ClickhouseURL string `help:"ClickHouse: http://HOST:PORT/. The benchmark creates its own database there and removes it." env:"CLICKHOUSE_URL" placeholder:"URL" secret:"url"`
 }
 
 // Help returns the help text.
 func (*History) Help() string {
-	return `A state with all customers and scrapers is restored into a fresh 'shoal serve' whose row store has so many ended runs; the
-state keeps the newest ten runs and entries of each customer, as if the runs had left it one by one. A hundredth of all runs
-are one customer's. Then the process is killed and started again, and the time is taken until it is ready. Live heap is what
-is left after a collection, once background work is through with the runs. Pages are read by one reader, one at a time, of
-customers at random: the newest page by number, any other by number, and all of a customer's by cursor. Commands (a group is
-replaced, of some customers by turns) are sent when they are due, as in 'shoal bench api'. Every 20 seconds or so a snapshot
-is written beside them. The seconds in which one was, and those in which none was, are told apart: both are of one process,
-by turns, whatever else the machine does.
+	return `A state with all customers and scrapers is restored into a fresh 'shoal serve' whose row store has the ended runs (--runs).
+The state keeps the newest ten runs and entries of each customer, as if the runs had left it one by one. One customer has a
+hundredth of all runs. Then the process is killed and restarted, and the time until it is ready is measured. The live heap
+is read after a collection, once background work is done with the runs. One reader reads pages of random customers one at a
+time: the newest page by number, any other page by number, and all pages of a customer by cursor. Commands that replace a
+group, of several customers in turn, are sent when they are due, as in 'shoal bench api'. About every 20 seconds a snapshot
+is written. Seconds with and without a snapshot are reported separately. Both come from one process in alternation, so
+that other load on the machine affects both alike.
 
 Example: shoal bench history --runs 0,10000 --live 1000 --customers 1000 --active 100 --scrapers 10000`
 }

@@ -17,15 +17,15 @@ import (
 
 // List measures how long the API takes to accept long lists.
 type List struct {
-	Addresses []int `help:"Lengths of the lists, one case each; 5,000,000 at most." default:"100000,1000000,5000000"`
-	Hosts     int   `help:"Hosts that the addresses are of." default:"10000"`
+	Addresses []int `help:"Lengths of the lists, one case each; at most 5,000,000." default:"100000,1000000,5000000"`
+	Hosts     int   `help:"Number of hosts in the addresses." default:"10000"`
 }
 
 // Help returns the help text.
 func (*List) Help() string {
-	return `Each list is sent to a fresh 'shoal serve' on an empty directory, from a file, by one call. The time is that of the call, which
-returns once the list is durable and the run is launched. Memory is the most that the service had up to then (its peak
-resident set). Nothing of the list is fetched.
+	return `Each list is sent from a file, in one call, to a fresh 'shoal serve' on an empty directory. The time is that of the call,
+which returns once the list is durable and the run is launched. Memory is the service's peak resident set up to then. No
+address of the list is fetched.
 
 Example: shoal bench list --addresses 1000000 --hosts 1000`
 }

@@ -20,16 +20,16 @@ import (
 
 // Loop measures the whole service in one process, from launch to settled.
 type Loop struct {
-	Pages   int    `help:"Of each case, in each round." default:"40000"`
-	Rounds  int    `help:"The cases take turns, round after round." default:"3"`
-	Mixed   bool   `help:"A case of the web as it is, too: many kinds of pages, latencies and errors."`
-	Profile string `help:"Directory for CPU profiles of the service, the first round's." placeholder:"DIR" type:"path"`
+	Pages   int    `help:"Pages of each case in each round." default:"40000"`
+	Rounds  int    `help:"Number of rounds. In each round every case runs once." default:"3"`
+	Mixed   bool   `help:"Add a case with a realistic web: many kinds of pages, latencies and errors."`
+	Profile string `help:"Directory for CPU profiles of the service in the first round." placeholder:"DIR" type:"path"`
 }
 
 // Help returns the help text.
 func (*Loop) Help() string {
-	return `A list run is made through the API of a 'shoal serve' and waited for until every page is stored and paid; client and web are
-processes of their own and do not count. In the same round the client and the extraction alone read the same pages: what
+	return `A list run is launched through the API of a 'shoal serve' and ends when every page is stored and charged. Client and web are
+separate processes and do not count. In the same round the HTTP client and the extraction alone read the same pages. What
 the service takes beyond that is its own work (dispatch, frontier, records, store, settling).
 
 Example: shoal bench loop --profile profiles`

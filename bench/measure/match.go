@@ -19,18 +19,18 @@ import (
 // Match measures how rows find their products in a catalogue.
 type Match struct {
 	Products int    `help:"Products of the catalogue." default:"1000000"`
-	Rows     int    `help:"Rows that look for theirs." default:"1000000"`
+	Rows     int    `help:"Rows to match." default:"1000000"`
 	Sample   int    `help:"Rows that are also compared with every product." default:"100"`
-	Pairs    string `help:"Directory with public labelled pairs, SET/{train,valid,test}.txt, to judge the matcher by." placeholder:"DIR" type:"existingdir"`
+	Pairs    string `help:"Directory with public labelled pairs, SET/{train,valid,test}.txt, to test the matcher on." placeholder:"DIR" type:"existingdir"`
 }
 
 // Help returns the help text.
 func (*Match) Help() string {
-	return `Products and rows are made up: brands, words, models, colours, sizes and packs. Four products that follow each other are variants of one model.
-Rows leave words out, misspell and move them, and write sizes in other units. Recall is that of the rows that a comparison with
-every product finds.
+	return `Products and rows are synthetic: brands, words, models, colours, sizes and packs. Every four consecutive products are
+variants of one model. Rows leave words out, misspell and move them, and write sizes in other units. Recall is relative to
+the rows that a comparison with every product finds.
 
-bench/match/README.md says where the public pairs come from.
+bench/match/README.md names the sources of the public pairs.
 
 Example: shoal bench match --products 100000 --rows 100000`
 }

@@ -20,16 +20,16 @@ import (
 
 // Raft measures the control plane's writes.
 type Raft struct {
-	Time    time.Duration `help:"Of each case." default:"5s"`
-	Writers []int         `help:"Callers at once, one case each." default:"1,8,64,256"`
-	Dir     string        `help:"Directory of the Raft log, on the disk that is meant; by default one for temporary files." placeholder:"DIR" type:"path"`
+	Time    time.Duration `help:"Duration of each case." default:"5s"`
+	Writers []int         `help:"Numbers of concurrent callers, one case each." default:"1,8,64,256"`
+	Dir     string        `help:"Directory for the Raft log, on the disk to measure; by default one for temporary files." placeholder:"DIR" type:"path"`
 }
 
 // Help returns the help text.
 func (*Raft) Help() string {
-	return `A control plane that is alone takes small commands, each of which returns once it is on the disk (fsync) and applied. Commands
-that come together share a write. The disk is that of --dir; "fsync alone" is what it takes to make 200 bytes durable
-there without anything else.
+	return `A single-node control plane takes small commands. Each returns once it is on the disk (fsync) and applied. Concurrent
+commands share a write. The disk is that of --dir; "fsync alone" is the time to make 200 bytes durable there without
+anything else.
 
 Example: shoal bench raft --dir /var/lib/shoal --writers 1,64`
 }

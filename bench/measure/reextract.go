@@ -15,15 +15,15 @@ import (
 
 // ReExtract measures how much faster kept pages are re-read than crawled.
 type ReExtract struct {
-	Pages  int `help:"Of each run, at most 100,000." default:"100000"`
-	Rounds int `help:"A crawl that keeps bodies, then a re-extract of it, round after round." default:"3"`
+	Pages  int `help:"Pages of each run, at most 100,000." default:"100000"`
+	Rounds int `help:"Number of rounds, each a crawl that keeps bodies and then a re-extraction." default:"3"`
 }
 
 // Help returns the help text.
 func (*ReExtract) Help() string {
-	return `A list run keeps the bodies of its pages (config.keepBodyDays), and is waited for until every page is stored and paid. Then
-the run is read again from what was kept, until its rows are seen. Crawl and web are not held up by politeness, so the
-pace of the crawl is the most that this machine has. Client and web are processes of their own and do not count.
+	return `A list run keeps the bodies of its pages (config.keepBodyDays) and ends when every page is stored and charged. Then the run
+is read again from the kept bodies, until its rows are visible. Politeness does not limit the crawl, so its pace is the
+highest on this machine. Client and web are separate processes and do not count.
 
 Example: shoal bench re-extract --pages 20000`
 }

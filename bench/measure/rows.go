@@ -20,15 +20,15 @@ import (
 // Rows measures the row stores.
 type Rows struct {
 	Rows          int    `help:"Rows to store." default:"200000"`
-	Batch         int    `help:"Pages of one row in a write." default:"2000"`
+	Batch         int    `help:"Pages per write, each with one row." default:"2000"`
 	Reads         int    `help:"Reads of each kind." default:"30"`
-	ClickhouseURL string `help:"ClickHouse to measure beside SQLite: http://HOST:PORT/. A database of the measure's own is made there and removed." env:"CLICKHOUSE_URL" placeholder:"URL" secret:"url"`
+	ClickhouseURL string `help:"ClickHouse to measure beside SQLite: http://HOST:PORT/. The benchmark creates its own database there and removes it." env:"CLICKHOUSE_URL" placeholder:"URL" secret:"url"`
 }
 
 // Help returns the help text.
 func (*Rows) Help() string {
-	return `Pages of one row are stored as ingest stores them, with their page records; then the rows are read as customers read them:
-filtered, counted, sorted, by cursor. SQLite always; ClickHouse when --clickhouse-url or CLICKHOUSE_URL names one.
+	return `Pages of one row are stored as ingest stores them, with their page records. Then the rows are read as customers read them:
+filtered, counted, sorted, by cursor. SQLite is always measured, ClickHouse if --clickhouse-url or CLICKHOUSE_URL is set.
 
 Example: CLICKHOUSE_URL=http://127.0.0.1:8123/ shoal bench rows --rows 2000000`
 }

@@ -22,18 +22,18 @@ import (
 
 // Soak runs the service for hours, kills it repeatedly, and recounts every run.
 type Soak struct {
-	Time  time.Duration `help:"How long runs are begun." default:"1h"`
-	Runs  int           `help:"Runs at once, each of a customer and a web of its own." default:"3"`
-	Kills time.Duration `help:"From one kill of the service to the next, on average; 0: none." default:"20s"`
-	Seed  uint64        `help:"Of webs and kills." default:"1"`
+	Time  time.Duration `help:"Time in which new runs are started." default:"1h"`
+	Runs  int           `help:"Concurrent runs, each with its own customer and web." default:"3"`
+	Kills time.Duration `help:"Average time between two kills of the service; 0: no kills." default:"20s"`
+	Seed  uint64        `help:"Random seed of webs and kills." default:"1"`
 }
 
 // Help returns the help text.
 func (*Soak) Help() string {
-	return `A 'shoal serve' works on run after run, of single pages and of chains, with every kind of trouble among them, and is killed
-(SIGKILL) at random moments and started again on the same data. Each run is recounted when it ends, page by page, from the
-web's own log: rows, errors, counters and charges; a difference ends the soak. At the end the service's own recount has to
-agree for all runs, and the table shows whether memory or disk grew.
+	return `A 'shoal serve' works on run after run, of single pages and of chains, with every kind of trouble among them. It is killed
+(SIGKILL) at random moments and restarted on the same data. When a run ends, its rows, errors, counters and charges are
+recounted page by page from the web's own log. A difference ends the soak. At the end the service's own recount must agree
+for all runs, and the table shows whether memory or disk use grew.
 
 Example: shoal bench soak --time 8h --kills 1m`
 }

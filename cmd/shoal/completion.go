@@ -17,7 +17,7 @@ type completionCommand struct {
 
 // Help returns the command's help text.
 func (*completionCommand) Help() string {
-	return `The shell asks shoal itself, which has to be on PATH.
+	return `The shell calls shoal for completions, so shoal must be on PATH.
 
 Examples:
 

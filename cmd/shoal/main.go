@@ -39,58 +39,58 @@ func main() {
 
 // grammar is the command line.
 type grammar struct {
-	Config      string      `help:"File with one 'key = value' line per flag; flags and environment win over it." placeholder:"FILE"`
+	Config      string      `help:"File with one 'key = value' line per flag; flags and environment override it." placeholder:"FILE"`
 	ShowVersion versionFlag `name:"version" env:"-" help:"Print the version."`
 
-	Serve     service.Command    `cmd:"" help:"Run the service: all roles in this process, on embedded defaults."`
-	Scrape    commands.Scrape    `cmd:"" help:"From an address, or a list of them, to a file of rows."`
-	Detect    commands.Detect    `cmd:"" help:"Show what a page could be read with."`
-	Preview   commands.Preview   `cmd:"" help:"Show what of a page becomes rows."`
+	Serve     service.Command    `cmd:"" help:"Run the service: by default all roles and embedded stores in one process."`
+	Scrape    commands.Scrape    `cmd:"" help:"Turn a page, or a list of addresses, into a file of rows."`
+	Detect    commands.Detect    `cmd:"" help:"Propose ways to read rows from a page."`
+	Preview   commands.Preview   `cmd:"" help:"Show the rows that a page gives."`
 	Scraper   commands.Scrapers  `cmd:"" help:"List, read, save, copy and delete scrapers."`
-	Group     commands.Groups    `cmd:"" help:"Launch all scrapers of a group, stop them, or say when they start."`
+	Group     commands.Groups    `cmd:"" help:"Launch or stop all scrapers of a group, or set when they start."`
 	Run       commands.Run       `cmd:"" help:"Launch a list run: read every address of a list and extract fields."`
-	Estimate  commands.Estimate  `cmd:"" help:"Say what a run of a scraper will probably cost."`
+	Estimate  commands.Estimate  `cmd:"" help:"Estimate what a run of a scraper will cost."`
 	Jobs      commands.Jobs      `cmd:"" help:"List runs, newest first."`
 	Job       commands.Job       `cmd:"" help:"Show one run; follow it; list its failed links."`
-	Errors    commands.Errors    `cmd:"" help:"Sum up why links of a run failed, and what to do about it."`
-	ReExtract commands.ReExtract `cmd:"" name:"re-extract" help:"Read the kept pages of a run again: no site is asked, and it costs nothing."`
+	Errors    commands.Errors    `cmd:"" help:"Summarize why links of a run failed, and what to do about it."`
+	ReExtract commands.ReExtract `cmd:"" name:"re-extract" help:"Extract rows again from the kept pages of a run, without fetching and free of charge."`
 	Requeue   commands.Requeue   `cmd:"" help:"Run the failed links of a run again, as an operator."`
 	Stop      commands.Stop      `cmd:"" help:"Stop a run; what it has stored stays."`
-	Rows      commands.Rows      `cmd:"" help:"Read rows: of a run, a scraper or a group."`
+	Rows      commands.Rows      `cmd:"" help:"Read the rows of a run, a scraper or a group."`
 	Diff      commands.Diff      `cmd:"" help:"Compare the rows of two runs of a scraper."`
-	Profile   commands.Profile   `cmd:"" help:"Say what the fields of a run's rows are like, and what is odd about them."`
+	Profile   commands.Profile   `cmd:"" help:"Profile the fields of a run's rows, and show what is odd about them."`
 	Wallet    commands.Wallet    `cmd:"" help:"Show the wallet, or adjust one as an operator."`
 	Status    commands.Status    `cmd:"" help:"Show roles, Raft, shards and lag of the service."`
 	Top       commands.Top       `cmd:"" help:"Watch nodes, shards, lag and pace of the service, live."`
-	Work      commands.Work      `cmd:"" help:"List the background work that is open, what is stuck first."`
-	Health    commands.Health    `cmd:"" help:"Ask a process whether it is ready."`
+	Work      commands.Work      `cmd:"" help:"List open background work, stuck items first."`
+	Health    commands.Health    `cmd:"" help:"Check whether a process is ready."`
 	Billing   commands.Billing   `cmd:"" help:"Check the ledger against the stored pages."`
-	Mcp       commands.MCP       `cmd:"" help:"Speak with an agent's client, on standard input and output."`
+	Mcp       commands.MCP       `cmd:"" help:"Serve an agent's client over standard input and output."`
 	Fetcher   commands.Fetcher   `cmd:"" help:"Drain a fetcher."`
-	Cluster   clusterCommand     `cmd:"" help:"Make a cluster and its nodes."`
+	Cluster   clusterCommand     `cmd:"" help:"Create and operate a cluster."`
 	Bench     bench.Command      `cmd:"" help:"Measure this build on this machine."`
 	Audit     commands.Audit     `cmd:"" help:"List, export and verify the audit trail."`
-	Admin     commands.Admin     `cmd:"" help:"Make, list, disable and remove accounts that sign in."`
-	Token     authority.Token    `cmd:"" help:"Print a sign-in token of the local issuer, good for an hour."`
-	Demo      demo.Command       `cmd:"" help:"Serve, and run 2,000 pages of a built-in demo web before your eyes."`
+	Admin     commands.Admin     `cmd:"" help:"Create, list, disable and remove accounts that sign in."`
+	Token     authority.Token    `cmd:"" help:"Print a sign-in token of the local issuer, valid for an hour."`
+	Demo      demo.Command       `cmd:"" help:"Run the service, and watch it read 2,000 pages of a built-in demo web."`
 	DemoWeb   demo.Web           `cmd:"" hidden:"" help:"Serve the demo web alone."`
 	Version   versionCommand     `cmd:"" help:"Print the version."`
 
-	Completion completionCommand `cmd:"" help:"Print what a shell needs to complete commands and flags."`
+	Completion completionCommand `cmd:"" help:"Print a script with which a shell completes commands and flags."`
 	Man        manCommand        `cmd:"" help:"Print the manual page."`
 }
 
 // clusterCommand has the operator's commands for a whole cluster.
 type clusterCommand struct {
-	Init authority.Init `cmd:"" help:"Make the authority of a new cluster."`
+	Init authority.Init `cmd:"" help:"Create the certificate authority of a new cluster."`
 	Cert authority.Cert `cmd:"" help:"Issue the identity of a node."`
 	Demo demo.Cluster   `cmd:"" help:"Start a whole cluster on this machine, and try to break it."`
 
 	Nodes   commands.Nodes   `cmd:"" help:"Show the nodes, their state and what they carry."`
 	Remove  commands.Remove  `cmd:"" help:"Take a node that is gone for good out of the cluster."`
-	Backup  commands.Backup  `cmd:"" help:"Save the cluster's state in a file."`
-	Backups commands.Backups `cmd:"" help:"List the backups that the cluster took by itself."`
-	Restore commands.Restore `cmd:"" help:"Put a saved state in the place of the cluster's."`
+	Backup  commands.Backup  `cmd:"" help:"Save the cluster's state to a file."`
+	Backups commands.Backups `cmd:"" help:"List the backups that the cluster took automatically."`
+	Restore commands.Restore `cmd:"" help:"Replace the cluster's state with a backup."`
 }
 
 const description = `Shoal reads web pages, stores every row once and charges every page once.
@@ -102,14 +102,14 @@ Start a service and a first run:
 
 Then, in another terminal:
 
-  shoal scrape https://shop.example/lamps -o lamps.csv      # finds by itself what to read
+  shoal scrape https://shop.example/lamps -o lamps.csv      # finds out what to read
   shoal run --url-file list.txt --field title=h1 --field 'price=.price' --follow
   shoal rows --job JOB --format csv > rows.csv
   shoal wallet
 
 Commands find the server and the API key in the data directory of the service (--data), or in SHOAL_SERVER and
 SHOAL_KEY. Every flag is also an environment variable (SHOAL_DATA for --data) and a line of the --config file
-(data = ./data); flags win over the environment, the environment over the file.
+(data = ./data); flags override the environment, which overrides the file.
 
 Exit codes: 0 ok, 1 failed, 2 wrong usage, 3 the run FAILED, 4 the run was STOPPED, 5 the server cannot be reached or
 refuses the credential, 6 to 9 what 'shoal audit verify' found, 10 'shoal billing reconcile' found a difference, 130

@@ -65,7 +65,7 @@ func errorReference() string {
 		}
 	}
 	return "# Error codes\n\n" + generated +
-		"An answer that is no success is a problem document. Its `code` is one of these; its " +
+		"An answer that is not a success is a problem document. Its `code` is one of these; its " +
 		"`errors` name the fields.\n\n" +
 		"| Status | Code | Title |\n|---|---|---|\n" + answers.String() +
 		"\nA link that failed, or a run that ended early, has one of these. Such a link costs " +
@@ -128,7 +128,7 @@ func configurationReference(t *testing.T) string {
 		"Every setting of `shoal serve` is a flag, a variable of the environment, and a line of " +
 		"the file that `--config` " +
 		"names:\n\n    --host-rate=2        SHOAL_HOST_RATE=2        host-rate = 2\n\n" +
-		"Flags win over the environment, the environment over the file. An unknown line " +
+		"Flags override the environment, which overrides the file. An unknown line " +
 		"is refused. " +
 		"Settings of other commands are in [the list of commands](reference/commands.md).\n")
 	serve := slices.IndexFunc(parser.Model.Children,
@@ -148,7 +148,7 @@ func configurationReference(t *testing.T) string {
 		groups[title] = append(groups[title], flag)
 	}
 	for _, title := range titles {
-		fmt.Fprintf(&text, "\n## %s\n\n| flag and line | environment | unless told | what it is "+
+		fmt.Fprintf(&text, "\n## %s\n\n| flag and line | environment | default | what it is "+
 			"|\n|---|---|---|---|\n", title)
 		for _, flag := range groups[title] {
 			unless := ""

@@ -22,19 +22,19 @@ type metrics struct {
 
 func newMetrics(to *telemetry.Metrics) *metrics {
 	refusals := to.Counters("shoal_egress_refusals_total",
-		"Addresses that the guard refused, by its reason.", "reason")
+		"Addresses that the address guard refused, by reason.", "reason")
 	m := &metrics{
 		exchanges: to.Counter("shoal_egress_exchanges_total",
-			"Requests sent out, whatever came of them."),
+			"Requests sent, whatever their outcome."),
 		dials: to.Counter("shoal_egress_dials_total",
-			"Connections asked for; the others were kept alive."),
+			"Attempts to open a connection. Other exchanges reuse a kept one."),
 		failures:    map[fault.Code]prometheus.Counter{},
 		metadata:    refusals.WithLabelValues("metadata"),
 		reserved:    refusals.WithLabelValues("reserved"),
 		credentials: refusals.WithLabelValues("credentials"),
 	}
 	failures := to.Counters("shoal_egress_failures_total",
-		"Exchanges without a whole answer, by page code.", "code")
+		"Exchanges without a complete response, by page code.", "code")
 	for code, entry := range fault.Catalog() {
 		if entry.Status == 0 {
 			m.failures[code] = failures.WithLabelValues(string(code))
@@ -48,9 +48,9 @@ func (c *Client) measure(to *telemetry.Metrics) {
 	telemetry.NewSamples(func() (*Client, bool) { return c, true }).
 		Gauge("shoal_egress_exchanges_open", "Exchanges under way.",
 			func(c *Client) float64 { return float64(len(c.slots)) }).
-		Gauge("shoal_egress_buffered_bytes", "Bytes of bodies held.",
+		Gauge("shoal_egress_buffered_bytes", "Bytes of response bodies held.",
 			func(c *Client) float64 { return float64(c.held.total()) }).
-		Gauge("shoal_egress_connections_idle", "Connections kept alive.", func(c *Client) float64 {
+		Gauge("shoal_egress_connections_idle", "Idle connections.", func(c *Client) float64 {
 			c.pool.mu.Lock()
 			defer c.pool.mu.Unlock()
 			return float64(c.pool.count)

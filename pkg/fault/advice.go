@@ -4,45 +4,48 @@ package fault
 var advice = map[Code]string{
 	PageRobots: "The site asks robots to stay away from these pages. Leave them out, or ask its " +
 		"owner.",
-	PageAddressForbidden: "Only public addresses are read. An operator allows ranges of their " +
+	PageAddressForbidden: "Only public addresses are read. An operator can allow ranges of their " +
 		"own network with --egress-allow.",
-	PageDNS:     "Check the spelling of the host, and whether the site still exists.",
-	PageConnect: "The site may be down, or refuse this address. Run the failed links again later.",
+	PageDNS: "Check the spelling of the host, and whether the site still exists.",
+	PageConnect: "The site may be down, or refuse the connection. Run the failed links again " +
+		"later.",
 	PageTLS:     "The site's certificate is not valid. Open it in a browser to see why.",
 	PageTimeout: "The site is slow. Run the failed links again later, at a lower pace.",
 	PageProtocol: "The site broke off its answer. Run the failed links again later, at a lower " +
 		"pace.",
-	PageTooLarge:      "The page is longer than pages may be. Look for a shorter one of the same data.",
+	PageTooLarge: "The page exceeds the size limit. Look for a shorter page with the same " +
+		"data.",
 	PageDecompression: "The site sends a broken answer. Run the failed links again later.",
-	PageRedirects: "The address leads in circles, often for want of a cookie. Open it in a " +
-		"browser, and list the address where that ends.",
+	PageRedirects: "The address redirects in circles, often because a cookie is missing. Open it " +
+		"in a browser, and list the address where it ends.",
 	PageStatus: "404 and 410: the page is gone, leave it out. 403 and 429: the site wants fewer " +
 		"requests or a browser. 5xx: run it again later.",
-	PageBlocked: "The site shows a wall instead of the page. A lower pace may pass, and so may " +
-		"the tiers render and super.",
-	PageNotHTML: "The address is of a file, such as an image or a PDF, and not of a page. Leave " +
+	PageBlocked: "The site shows a wall instead of the page. A lower pace may get past it, and " +
+		"so may the tiers render and super.",
+	PageNotHTML: "The address leads to a file, such as an image or a PDF, not to a page. Leave " +
 		"it out.",
 	PageNotJSON: "The address does not answer with JSON. Check it, or read it as a page.",
 	PageUnparsable: "The page cannot be read as HTML. Open it in a browser; leave it out if it " +
 		"is broken there, too.",
-	PageTooCostly: "Simplify the scraper's selectors and patterns: fewer of :has, :nth-child and " +
-		"of .* in patterns.",
+	PageTooCostly: "Simplify the scraper's selectors and patterns: use fewer :has and " +
+		":nth-child, and fewer .* in patterns.",
 	PageNoRows: "No field matched. Look at the page with `shoal preview`: it may have another " +
-		"layout, or be made by scripts, which needs the tier render.",
+		"layout, or be built by scripts, which needs the tier render.",
 	PageRowTooLarge: "A field takes in too much of the page. Give it a narrower selector.",
-	PageInvalidURL:  "The address cannot be read. Mend it in the list.",
+	PageInvalidURL:  "The address cannot be parsed. Correct it in the list.",
 	PageAttemptsExhausted: "The service lost the page again and again. Run the failed links " +
-		"again; tell the operator if that fails, too.",
-	PageRecipeMissing: "The scraper was deleted or undone while it ran. Launch the run anew.",
+		"again; if that fails too, tell the operator.",
+	PageRecipeMissing: "The scraper was deleted or undone while it ran. Launch the run again.",
 	PagePrelaunch:     "The page that placeholders are read from has changed. Check the prelaunch rules.",
-	PageTierMissing:   "An operator has to give all fetchers the tier; `shoal cluster nodes` shows them.",
+	PageTierMissing: "An operator must give all fetchers the tier; `shoal cluster nodes` shows " +
+		"their tiers.",
 	PageRowRejected: "The page's data does not fit the schema. Loosen its required properties, " +
 		"or choose another one.",
 	PageModel:      "The language model did not answer. Run the failed links again later.",
-	PageModelLimit: "The operator's cap for the language model is reached. It is new each day.",
-	PageBodyGone: "Its days are over, or newer bodies took its room. Run the scraper to read the " +
-		"page again.",
-	PageDailyLimit: "What a day allows is used up. Run the failed links again tomorrow.",
+	PageModelLimit: "The operator's cap for the language model is reached. It resets every day.",
+	PageBodyGone: "The body's days are over, or newer bodies displaced it. Run the scraper to " +
+		"read the page again.",
+	PageDailyLimit: "The daily limit is used up. Run the failed links again tomorrow.",
 }
 
 // Advice returns what can be done about a link's error, "" for a code that no link has.

@@ -68,7 +68,7 @@ func New(where string, config Config) *Guard {
 		config.Logger = slog.New(slog.DiscardHandler)
 	}
 	s := &shared{config: config, panics: config.Metrics.Counters("shoal_reader_panics_total",
-		"Pages and records whose reading panicked; their bytes are in the data directory, "+
+		"Pages and records that made their reader panic. Their bytes are in the data directory, "+
 			"under unreadable.", "where")}
 	return s.guard(where)
 }

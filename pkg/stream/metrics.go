@@ -20,7 +20,7 @@ func Measured(log Log, clk clock.Clock, to *telemetry.Metrics) Log {
 		"Records delivered to readers of this process.", "topic")
 	full := to.Counters("shoal_stream_full_total",
 		"Publications refused because the partition was full.", "topic")
-	failed := to.Counters("shoal_stream_errors_total", "Calls of the log that failed.", "topic")
+	failed := to.Counters("shoal_stream_errors_total", "Calls to the log that failed.", "topic")
 	seconds := to.Histograms("shoal_stream_publish_seconds",
 		"Time until the log has accepted a publication.",
 		telemetry.FastSeconds, "topic")
@@ -38,15 +38,15 @@ func Measured(log Log, clk clock.Clock, to *telemetry.Metrics) Log {
 		failed:  stray,
 		seconds: prometheus.ObserverFunc(func(float64) {})}
 	telemetry.NewSamples(func() (Log, bool) { return log, true }).
-		Gauges("shoal_stream_lag_records", "Records that a topic still holds, as this "+
-			"process sees it.", []string{"topic"},
+		Gauges("shoal_stream_lag_records", "Records that a topic still holds, as seen by this "+
+			"process.", []string{"topic"},
 			func(log Log, emit func(float64, ...string)) {
 				for topic := range topicCount {
 					emit(float64(log.Lag(topic)), topic.String())
 				}
 			}).
-		Counters("shoal_stream_retries_total", "Requests about a partition that the log's "+
-			"servers failed, and that it repeats.",
+		Counters("shoal_stream_retries_total", "Requests for a partition that the log's servers "+
+			"failed and that are retried.",
 			[]string{"topic"}, func(log Log, emit func(float64, ...string)) {
 				for topic := range topicCount {
 					emit(float64(repeated(log, topic)), topic.String())

@@ -26,7 +26,7 @@ func FreeSpace(dir string) (bytes uint64, known bool) {
 // Declare adds the node's own metrics.
 func (n Node) Declare(to *Metrics) {
 	NewSamples(func() (Node, bool) { return n, true }).
-		Gauges("shoal_node_info", "1, by the process's name and version.",
+		Gauges("shoal_node_info", "Always 1; the labels are the process's name and version.",
 			[]string{"node", "version"},
 			func(n Node, emit func(float64, ...string)) { emit(1, n.Name, n.Version) }).
 		Gauges("shoal_node_role_info", "1 for each role of the process.", []string{"node", "role"},
@@ -37,7 +37,7 @@ func (n Node) Declare(to *Metrics) {
 			}).
 		Declare(to)
 	NewSamples(n.disk).
-		Gauge("shoal_node_disk_free_bytes", "Room on the data directory's file system.",
+		Gauge("shoal_node_disk_free_bytes", "Free space on the data directory's file system.",
 			func(d disk) float64 { return float64(d.free) }).
 		Gauge("shoal_node_disk_size_bytes", "Size of the data directory's file system.",
 			func(d disk) float64 { return float64(d.size) }).
@@ -49,7 +49,8 @@ func (n Node) Declare(to *Metrics) {
 		return float64(n.Disk.Floor.Bytes()), true
 	}).
 		Gauge("shoal_node_disk_floor_bytes",
-			"What stays free on the data directory's file system; below it nothing new is taken in.",
+			"Space that must stay free on the data directory's file system. With less, no new "+
+				"work is accepted.",
 			func(bytes float64) float64 { return bytes }).
 		Declare(to)
 	NewSamples(func() (time.Time, bool) {
@@ -57,7 +58,7 @@ func (n Node) Declare(to *Metrics) {
 			!n.CertificateExpires.IsZero()
 	}).
 		Gauge("shoal_node_certificate_expiry_timestamp_seconds",
-			"When the node's certificate ends, in Unix time.",
+			"When the node's certificate expires, in Unix time.",
 			func(at time.Time) float64 { return float64(at.Unix()) }).
 		Declare(to)
 }

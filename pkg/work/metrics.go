@@ -18,11 +18,12 @@ type metrics struct {
 func newMetrics(to *telemetry.Metrics) *metrics {
 	return &metrics{
 		exchanges: to.Counter("shoal_work_exchanges_total",
-			"Turns of this node at the table of background work: each is a command."),
+			"Turns of this node at the table of background work. Each turn is a command."),
 		lapsed: to.Counter("shoal_work_leases_lapsed_total",
-			"Times that this node's lease on its background work ended without a turn."),
+			"Times that this node's lease on its background work lapsed because no turn renewed "+
+				"it."),
 		steps: to.Counters("shoal_work_steps_total",
-			"Steps of background work on this node, by what they came to: done, cut or failed.",
+			"Steps of background work on this node, by outcome: done, cut or failed.",
 			"kind", "outcome"),
 		seconds: to.Histograms("shoal_work_step_seconds", "Time of a step of background work.",
 			telemetry.SlowSeconds, "kind"),

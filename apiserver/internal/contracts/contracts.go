@@ -42,7 +42,7 @@ type Config struct {
 // provider, too.
 func CountRefused(to *telemetry.Metrics) prometheus.Counter {
 	return to.Counter("shoal_apiserver_endings_refused_total",
-		"Attempts to end a subscription or a checkout at the payment provider that failed.")
+		"Failed attempts to end a subscription or a checkout at the payment provider.")
 }
 
 // Kind is the kind of background work that ends things at the provider. After a crash it ends the

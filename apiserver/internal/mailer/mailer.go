@@ -57,7 +57,8 @@ type mailer struct {
 // Kind is the kind of background work that sends e-mails, on one node at a time.
 func Kind(config Config) work.Kind {
 	m := &mailer{Config: config, sent: config.Metrics.Counters("shoal_apiserver_emails_total",
-		"E-mails by what became of them: sent, later, refused or nowhere.", "outcome")}
+		"E-mails by outcome: sent, later (to be tried again), refused or nowhere (no "+
+			"address).", "outcome")}
 	if m.Point == nil {
 		m.Point = func(string) {}
 	}

@@ -72,8 +72,8 @@ type caller struct {
 func Kind(config Config) work.Kind {
 	c := &caller{Config: config, calls: config.Metrics.Counters(
 		"shoal_apiserver_webhook_calls_total",
-		"Calls of customers' webhooks by outcome: delivered, refused (an answer of another "+
-			"status) or unreachable.", "outcome")}
+		"Calls of customers' webhooks, by outcome: delivered, refused (the status was not 2xx) "+
+			"or unreachable.", "outcome")}
 	if c.Point == nil {
 		c.Point = func(string) {}
 	}

@@ -1155,31 +1155,31 @@ export interface WorkItemPage {
 export const failures: Record<string, { title: string; advice: string }> = {
   address_forbidden: {
     title: "The address is private, reserved or otherwise forbidden",
-    advice: "Only public addresses are read. An operator allows ranges of their own network with --egress-allow.",
+    advice: "Only public addresses are read. An operator can allow ranges of their own network with --egress-allow.",
   },
   attempts_exhausted: {
     title: "Given up after repeated losses",
-    advice: "The service lost the page again and again. Run the failed links again; tell the operator if that fails, too.",
+    advice: "The service lost the page again and again. Run the failed links again; if that fails too, tell the operator.",
   },
   blocked: {
     title: "The site showed a bot or login wall",
-    advice: "The site shows a wall instead of the page. A lower pace may pass, and so may the tiers render and super.",
+    advice: "The site shows a wall instead of the page. A lower pace may get past it, and so may the tiers render and super.",
   },
   body_gone: {
     title: "The page's body is not kept any more",
-    advice: "Its days are over, or newer bodies took its room. Run the scraper to read the page again.",
+    advice: "The body's days are over, or newer bodies displaced it. Run the scraper to read the page again.",
   },
   body_too_large: {
     title: "The page is too large",
-    advice: "The page is longer than pages may be. Look for a shorter one of the same data.",
+    advice: "The page exceeds the size limit. Look for a shorter page with the same data.",
   },
   connect_failed: {
     title: "No connection",
-    advice: "The site may be down, or refuse this address. Run the failed links again later.",
+    advice: "The site may be down, or refuse the connection. Run the failed links again later.",
   },
   daily_limit_reached: {
     title: "A daily limit is reached",
-    advice: "What a day allows is used up. Run the failed links again tomorrow.",
+    advice: "The daily limit is used up. Run the failed links again tomorrow.",
   },
   decompression_failed: {
     title: "The body does not decompress",
@@ -1195,11 +1195,11 @@ export const failures: Record<string, { title: string; advice: string }> = {
   },
   invalid_url: {
     title: "The address is invalid",
-    advice: "The address cannot be read. Mend it in the list.",
+    advice: "The address cannot be parsed. Correct it in the list.",
   },
   model_limit_reached: {
     title: "The language model's cap is reached",
-    advice: "The operator's cap for the language model is reached. It is new each day.",
+    advice: "The operator's cap for the language model is reached. It resets every day.",
   },
   model_unavailable: {
     title: "The language model gave no answer",
@@ -1207,11 +1207,11 @@ export const failures: Record<string, { title: string; advice: string }> = {
   },
   no_rows: {
     title: "No row on the page",
-    advice: "No field matched. Look at the page with `shoal preview`: it may have another layout, or be made by scripts, which needs the tier render.",
+    advice: "No field matched. Look at the page with `shoal preview`: it may have another layout, or be built by scripts, which needs the tier render.",
   },
   not_html: {
     title: "The answer is not a page",
-    advice: "The address is of a file, such as an image or a PDF, and not of a page. Leave it out.",
+    advice: "The address leads to a file, such as an image or a PDF, not to a page. Leave it out.",
   },
   not_json: {
     title: "The answer is not JSON",
@@ -1227,7 +1227,7 @@ export const failures: Record<string, { title: string; advice: string }> = {
   },
   recipe_missing: {
     title: "The run's recipe is gone",
-    advice: "The scraper was deleted or undone while it ran. Launch the run anew.",
+    advice: "The scraper was deleted or undone while it ran. Launch the run again.",
   },
   robots_forbidden: {
     title: "robots.txt forbids the page",
@@ -1243,7 +1243,7 @@ export const failures: Record<string, { title: string; advice: string }> = {
   },
   tier_missing: {
     title: "The fetcher has none of the run's tiers",
-    advice: "An operator has to give all fetchers the tier; `shoal cluster nodes` shows them.",
+    advice: "An operator must give all fetchers the tier; `shoal cluster nodes` shows their tiers.",
   },
   timeout: {
     title: "Time ran out",
@@ -1255,11 +1255,11 @@ export const failures: Record<string, { title: string; advice: string }> = {
   },
   too_costly: {
     title: "The scraper's selectors or patterns take too long on the page",
-    advice: "Simplify the scraper's selectors and patterns: fewer of :has, :nth-child and of .* in patterns.",
+    advice: "Simplify the scraper's selectors and patterns: use fewer :has and :nth-child, and fewer .* in patterns.",
   },
   too_many_redirects: {
     title: "Too many redirects",
-    advice: "The address leads in circles, often for want of a cookie. Open it in a browser, and list the address where that ends.",
+    advice: "The address redirects in circles, often because a cookie is missing. Open it in a browser, and list the address where it ends.",
   },
   unparsable: {
     title: "The page cannot be parsed",

@@ -216,14 +216,14 @@ func (c *Clocks) measure(to *telemetry.Metrics, leads func() bool) {
 		return seen, true
 	}).
 		Gauges("shoal_controlplane_clock_offset_seconds",
-			"Each node's clock less the time that a majority of the voters tells, on the leader.",
+			"Each node's clock minus the time on which most voters' clocks agree, on the leader.",
 			[]string{"node"}, func(seen compared, emit func(float64, ...string)) {
 				for name, off := range seen.nodes {
 					emit(off.Seconds(), name)
 				}
 			}).
 		Gauge("shoal_controlplane_state_time_offset_seconds",
-			"State time less the time that the clocks tell, on the leader.",
+			"State time minus the time on which most voters' clocks agree, on the leader.",
 			func(seen compared) float64 { return seen.found.State.Seconds() }).
 		Declare(to)
 }

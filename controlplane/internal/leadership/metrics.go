@@ -24,14 +24,14 @@ type metrics struct {
 func newMetrics(to *telemetry.Metrics) *metrics {
 	return &metrics{
 		moves: to.Counter("shoal_controlplane_shard_moves_total",
-			"Shards that this node as leader gave to another owner."),
+			"Shards that this node gave to another owner as leader."),
 		archived: to.Counter("shoal_archive_records_total",
-			"Runs, ledger entries and entries of the audit trail that this node as leader moved "+
-				"from the state to the archive."),
+			"Runs, ledger entries and audit entries that this node moved from the state to the "+
+				"archive as leader."),
 		routines: to.Counters("shoal_controlplane_routine_failures_total",
-			"Failures of the leader's routines, which go on after a while.", "routine"),
+			"Failures of the leader's routines. A routine resumes after a pause.", "routine"),
 		closed: to.Counters("shoal_controlplane_runs_closed_total",
-			"Runs that this node as leader closed, by their end.",
+			"Runs that this node closed as leader, by outcome.",
 			"outcome"),
 	}
 }

@@ -22,14 +22,15 @@ func (h *Holder) measure(to *telemetry.Metrics) {
 func (h *Holder) measureSteps(to *telemetry.Metrics) {
 	telemetry.NewSamples(func() (*metrics, bool) { return h.metrics, true }).
 		Counter("shoal_controlplane_tasks_published_total",
-			"Tasks that the log took from this node as leader.",
+			"Tasks that this node published to the log as leader.",
 			func(m *metrics) float64 { return float64(m.steps.Published.Load()) }).
 		Counter("shoal_controlplane_tasks_refused_total",
-			"Publications refused because a shard's log was full.",
+			"Task publications refused because a shard's log was full.",
 			func(m *metrics) float64 { return float64(m.steps.Full.Load()) }).
-		Counter("shoal_controlplane_markers_sent_total", "Markers sent by this node as leader.",
+		Counter("shoal_controlplane_markers_sent_total", "Markers that this node sent as leader.",
 			func(m *metrics) float64 { return float64(m.steps.MarkersSent.Load()) }).
-		Counter("shoal_controlplane_markers_returned_total", "Markers that came back.",
+		Counter("shoal_controlplane_markers_returned_total", "Markers that came back to this "+
+			"node as leader.",
 			func(m *metrics) float64 { return float64(m.steps.MarkersBack.Load()) }).
 		Counter("shoal_controlplane_redispatches_total", "Dispatches found lost and sent again.",
 			func(m *metrics) float64 { return float64(m.steps.Redispatched.Load()) }).
@@ -47,9 +48,11 @@ func (h *Holder) measureWindow(to *telemetry.Metrics) {
 		}
 		return stats, false
 	}).
-		Gauge("shoal_controlplane_window_out_units", "Units out or proposed, on the leader.",
+		Gauge("shoal_controlplane_window_out_units", "Units that are out, or proposed for "+
+			"dispatch, on the leader.",
 			func(d dispatch.Stats) float64 { return float64(d.Out) }).
-		Gauge("shoal_controlplane_window_room_units", "Units that may still go out, on the leader.",
+		Gauge("shoal_controlplane_window_room_units", "Units that may still be dispatched, on "+
+			"the leader.",
 			func(d dispatch.Stats) float64 { return float64(d.Window - d.Out) }).
 		Gauge("shoal_controlplane_window_aside_units",
 			"Units set aside until their host has room, on the leader.",
@@ -101,16 +104,17 @@ func (h *Holder) measureMoney(to *telemetry.Metrics) {
 		return sum, true
 	}).
 		Gauge("shoal_controlplane_reserved_micros",
-			"Money held for units that are out, in micros (millionths of a euro), on the leader.",
+			"Money reserved for units that are out, in micros (millionths of a euro), on the "+
+				"leader.",
 			func(m money) float64 { return float64(m.reserved) }).
 		Gauge("shoal_controlplane_reserved_free_requests",
-			"Free requests held for units that are out, on the leader.",
+			"Free requests reserved for units that are out, on the leader.",
 			func(m money) float64 { return float64(m.freeHeld) }).
 		Gauge("shoal_controlplane_accrued_micros",
 			"Charges of runs that are not closed, in micros (millionths of a euro), on the leader.",
 			func(m money) float64 { return float64(m.accrued) }).
 		Gauge("shoal_controlplane_unmatched_micros",
-			"Money that was paid in for no customer there is, in micros (millionths of a euro), "+
+			"Money paid in for a customer that does not exist, in micros (millionths of a euro), "+
 				"on the leader.",
 			func(m money) float64 { return float64(m.unmatched) }).
 		Declare(to)
@@ -135,8 +139,8 @@ func (h *Holder) measureArchive(to *telemetry.Metrics) {
 		return age, true
 	}).
 		Gauge("shoal_archive_age_seconds",
-			"Age of the oldest ended run or audit entry that is not in the archive yet; 0: all are. "+
-				"On the leader.", func(age time.Duration) float64 { return age.Seconds() }).
+			"Age of the oldest ended run or audit entry that is not archived yet, on the leader; "+
+				"0: all are archived.", func(age time.Duration) float64 { return age.Seconds() }).
 		Declare(to)
 }
 
@@ -170,8 +174,8 @@ func (h *Holder) measureShards(to *telemetry.Metrics) {
 		}
 		return held, true
 	}).
-		Gauges("shoal_controlplane_shards_owned", "Shards of each node that has any or could, "+
-			"on the leader.",
+		Gauges("shoal_controlplane_shards_owned", "Shards owned by each node that has shards or "+
+			"the capacity for them, on the leader.",
 			[]string{"node"}, func(h holders, emit func(float64, ...string)) {
 				for _, node := range h.nodes {
 					if n := h.shards[node.Name]; n > 0 || node.Capacity > 0 {
@@ -181,11 +185,11 @@ func (h *Holder) measureShards(to *telemetry.Metrics) {
 			}).
 		Gauge("shoal_controlplane_shards_unowned", "Shards without an owner, on the leader.",
 			func(h holders) float64 { return float64(h.unowned) }).
-		Gauge("shoal_controlplane_shards_moving", "Shards that wait to be handed over, "+
-			"on the leader.",
+		Gauge("shoal_controlplane_shards_moving", "Shards waiting to be handed over, on the "+
+			"leader.",
 			func(h holders) float64 { return float64(h.moving) }).
 		Gauges("shoal_controlplane_lease_age_seconds",
-			"Time since the last heartbeat of each owner of shards, on the leader.",
+			"Time since the last heartbeat of each shard owner, on the leader.",
 			[]string{"node"}, func(h holders, emit func(float64, ...string)) {
 				for _, node := range h.nodes {
 					if age, heard := h.ages[node.Name]; heard && h.shards[node.Name] > 0 {

@@ -127,8 +127,8 @@ func (h *Holder) measureSpace(to *telemetry.Metrics) {
 		return short, true
 	}).
 		Gauge("shoal_controlplane_short_of_space",
-			"1 while disks have less than their floor, so that nothing new is taken in or sent "+
-				"out, on the leader.", func(short float64) float64 { return short }).
+			"1 while free disk space is below its floor and no new work is accepted or "+
+				"dispatched, on the leader.", func(short float64) float64 { return short }).
 		Declare(to)
 	telemetry.NewSamples(func() (rows room, ok bool) {
 		if l := h.Current(); l != nil {
@@ -139,7 +139,7 @@ func (h *Holder) measureSpace(to *telemetry.Metrics) {
 		return rows, false
 	}).
 		Gauge("shoal_rowstore_disk_free_bytes",
-			"Room on the row store's disk, as the leader last heard it.",
+			"Free space on the row store's disk, as last reported to the leader.",
 			func(rows room) float64 { return float64(rows.free) }).
 		Declare(to)
 }

@@ -35,7 +35,7 @@ func (n *Node) NoteDiverged(stands state.Digest) {
 func (n *Node) measureDivergence(to *telemetry.Metrics) {
 	telemetry.NewSamples(func() (*Node, bool) { return n, true }).
 		Gauge("shoal_controlplane_state_diverged",
-			"1 on a node whose copy of the state is not that of the other voters.",
+			"1 on a node whose copy of the state differs from that of the other voters.",
 			func(n *Node) float64 { return telemetry.Truth(n.Diverged() != nil) }).
 		Declare(to)
 }

@@ -56,16 +56,16 @@ func (n *Node) sampleRaft() (sample raftSample, ok bool) {
 
 func (n *Node) measureRaft(to *telemetry.Metrics) {
 	telemetry.NewSamples(n.sampleRaft).
-		Gauge("shoal_controlplane_commit_index", "Newest entry of the log that a majority has, "+
-			"as this node knows it.",
+		Gauge("shoal_controlplane_commit_index", "Index of the newest log entry that this node "+
+			"knows to be on a majority.",
 			func(r raftSample) float64 { return float64(r.commit) }).
-		Gauge("shoal_controlplane_applied_index", "Newest command applied to this node's copy "+
-			"of the state.",
+		Gauge("shoal_controlplane_applied_index", "Index of the newest command applied to this "+
+			"node's copy of the state.",
 			func(r raftSample) float64 { return float64(r.applied) }).
-		Gauge("shoal_controlplane_term", "Term of Raft.",
+		Gauge("shoal_controlplane_term", "Current Raft term.",
 			func(r raftSample) float64 { return float64(r.term) }).
 		Gauge("shoal_controlplane_cluster_version",
-			"Version of the cluster that is active, as this node's copy of the state has it.",
+			"Active cluster version in this node's copy of the state.",
 			func(r raftSample) float64 { return float64(r.version) }).
 		Gauge("shoal_controlplane_leading", "1 on the leader.",
 			func(r raftSample) float64 { return telemetry.Truth(r.leads) }).
@@ -73,7 +73,7 @@ func (n *Node) measureRaft(to *telemetry.Metrics) {
 			func(r raftSample) float64 { return telemetry.Truth(r.led) }).
 		Gauge("shoal_controlplane_voters", "Nodes that vote.",
 			func(r raftSample) float64 { return float64(r.voters) }).
-		Gauge("shoal_controlplane_nonvoters", "Nodes with a copy of the state that do not vote.",
+		Gauge("shoal_controlplane_nonvoters", "Nodes that have a copy of the state but no vote.",
 			func(r raftSample) float64 { return float64(r.others) }).
 		Gauge("shoal_controlplane_log_entries", "Entries kept in this node's log.",
 			func(r raftSample) float64 { return float64(r.entries) }).
@@ -90,10 +90,10 @@ func (n *Node) measureRefusals(to *telemetry.Metrics) {
 		return r, true
 	}).
 		Counter("shoal_controlplane_refused_connections_total",
-			"Connections that the node's port refused.",
+			"Connections refused at the node's cluster port.",
 			func(r refused) float64 { return float64(r.connections) }).
 		Counter("shoal_controlplane_refused_calls_total",
-			"Calls of other nodes that their roles do not allow.",
+			"Calls from other nodes refused because their roles do not allow them.",
 			func(r refused) float64 { return float64(r.calls) }).
 		Declare(to)
 }
@@ -121,7 +121,7 @@ func (n *Node) measureObjects(to *telemetry.Metrics) {
 	objects := &objects{node: n}
 	telemetry.NewSamples(func() (map[string]int, bool) { return objects.count(), true }).
 		Gauges("shoal_controlplane_state_objects",
-			"Records of this node's copy of the state, counted once a minute.",
+			"Records in this node's copy of the state, counted once a minute.",
 			[]string{"table"}, func(counts map[string]int, emit func(float64, ...string)) {
 				for table, n := range counts {
 					emit(float64(n), table)
@@ -177,7 +177,7 @@ func (n *Node) sampleWork() (map[string]*workSample, bool) {
 // measureWork exports the open background work.
 func (n *Node) measureWork(to *telemetry.Metrics) {
 	telemetry.NewSamples(n.sampleWork).
-		Gauges("shoal_work_items", "Items of background work, by this node's copy of the state.",
+		Gauges("shoal_work_items", "Items of background work in this node's copy of the state.",
 			[]string{"kind", "state"},
 			func(kinds map[string]*workSample, emit func(float64, ...string)) {
 				for name, kind := range kinds {
@@ -187,7 +187,7 @@ func (n *Node) measureWork(to *telemetry.Metrics) {
 				}
 			}).
 		Gauges("shoal_work_oldest_seconds",
-			"For how long the item that has stood still longest has done so since it was due.",
+			"Longest time that an item has made no progress since it was due.",
 			[]string{"kind"},
 			func(kinds map[string]*workSample, emit func(float64, ...string)) {
 				for name, kind := range kinds {

@@ -52,7 +52,7 @@ func newMetrics(to *telemetry.Metrics) *metrics {
 		pages: newByTierAndOutcome(to.Counters("shoal_fetcher_pages_total",
 			"Pages passed on, by the last tier tried and the outcome.", "tier", "outcome")),
 		bytes: newByTierAndOutcome(to.Counters("shoal_fetcher_page_bytes_total",
-			"Bytes of bodies off the wire, by the page's last tier and outcome.", "tier",
+			"Bytes of bodies as received, by the page's last tier and outcome.", "tier",
 			"outcome")),
 		errors: map[string]prometheus.Counter{},
 		seconds: to.Histogram("shoal_fetcher_page_seconds",
@@ -60,13 +60,13 @@ func newMetrics(to *telemetry.Metrics) *metrics {
 			telemetry.SlowSeconds),
 	}
 	parses := to.Counters("shoal_fetcher_parses_total",
-		"Pages read as HTML, by parser: the share of tree fell back from streaming.", "parser")
+		"Pages parsed as HTML, by parser. Those of tree could not be read by streaming.", "parser")
 	m.parses[extract.NoParser] = prometheus.NewCounter(prometheus.CounterOpts{}) // not exported
 	for p := extract.Streaming; p < extract.Parsers; p++ {
 		m.parses[p] = parses.WithLabelValues(p.String())
 	}
 	m.rejected = to.Counters("shoal_fetcher_rejected_rows_total",
-		"Rows that do not fit their scraper's schema.").WithLabelValues()
+		"Rows that did not fit their scraper's schema.").WithLabelValues()
 	m.questions = map[fault.Code]prometheus.Counter{}
 	questions := to.Counters("shoal_fetcher_model_questions_total",
 		"Questions to the language model, by outcome.", "outcome")

@@ -103,18 +103,18 @@ func (w *Web) Measure(to *telemetry.Metrics) {
 		Counter("shoal_fetcher_robots_fetches_total", "Fetches of robots.txt.",
 			func(w *Web) float64 { return float64(w.fetches.Load()) }).
 		Counter("shoal_fetcher_robots_failures_total",
-			"Fetches of robots.txt that could not say what is allowed.",
+			"Fetches of robots.txt that did not show what is allowed.",
 			func(w *Web) float64 { return float64(w.failures.Load()) }).
 		Gauge("shoal_fetcher_proxies", "Proxies of tier super.", func(w *Web) float64 {
 			all, _ := w.countProxies()
 			return float64(all)
 		}).
-		Gauge("shoal_fetcher_proxies_resting", "Proxies that rest after a failure.",
+		Gauge("shoal_fetcher_proxies_resting", "Proxies of tier super that rest after a failure.",
 			func(w *Web) float64 {
 				_, resting := w.countProxies()
 				return float64(resting)
 			}).
-		Gauge("shoal_fetcher_robots_known", "Files of robots.txt in mind.",
+		Gauge("shoal_fetcher_robots_known", "Files of robots.txt remembered.",
 			func(w *Web) float64 { return float64(w.countFiles()) }).
 		Declare(to)
 }

@@ -45,8 +45,8 @@ type Init struct {
 
 // Help returns the command's help text.
 func (*Init) Help() string {
-	return `It writes DIR/authority.pem, with which 'shoal cluster cert' makes nodes: keep it as you keep a root password, and
-away from the nodes. With DIR as --data, the commands for operators sign in as administrators of the cluster.
+	return `It writes DIR/authority.pem, from which 'shoal cluster cert' issues node identities. Guard the file like a root password,
+and keep it off the nodes. With DIR as --data, the commands for operators sign in as administrators of the cluster.
 
 Example:
 
@@ -81,15 +81,15 @@ func (c *Init) Run(t *terminal.Terminal) error {
 type Cert struct {
 	Flags
 	Node  string   `arg:"" help:"Name of the node, unique in the cluster." placeholder:"NODE"`
-	Roles []string `required:"" help:"Roles that it may have: controlplane, fetcher, ingest, billing, apiserver." placeholder:"ROLE"`
-	Out   string   `help:"File to write; DIR/NODE.pem unless named." type:"path" placeholder:"FILE"`
-	Days  int      `help:"How long it is good for." default:"365"`
+	Roles []string `required:"" help:"Roles that the node may have: controlplane, fetcher, ingest, billing, apiserver." placeholder:"ROLE"`
+	Out   string   `help:"File to write; by default DIR/NODE.pem." type:"path" placeholder:"FILE"`
+	Days  int      `help:"Days for which the identity is valid." default:"365"`
 }
 
 // Help returns the command's help text.
 func (*Cert) Help() string {
-	return `The file is all that a node needs to be one: its certificate and key, the cluster's certificate and the key of gossip.
-Give it to that node alone. A node is renewed by a new file of the same name and a restart.
+	return `The file has all that a node needs to join: its certificate and key, the cluster's certificate and the gossip key.
+Give it to that node alone. To renew a node's identity, issue a new file of the same name and restart the node.
 
 Example:
 

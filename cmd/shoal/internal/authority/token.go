@@ -15,14 +15,14 @@ import (
 
 // Token is 'shoal token', which signs a person in with the local issuer.
 type Token struct {
-	Data     string `help:"Data directory of the service, whose local issuer signs." default:"./data" placeholder:"DIR"`
-	Admin    bool   `help:"With administrator's rights."`
-	Customer string `help:"For this customer; by default the self-hosting one." placeholder:"REF"`
+	Data     string `help:"Data directory of the service whose local issuer signs the token." default:"./data" placeholder:"DIR"`
+	Admin    bool   `help:"Give the token administrator rights."`
+	Customer string `help:"Customer of the token; by default the self-hosting one." placeholder:"REF"`
 }
 
 // Help returns the command's help text.
 func (*Token) Help() string {
-	return `The token is good for an hour. A customer comes into being with its token's first use.
+	return `The first use of a customer's token creates the customer.
 
 Example:
 

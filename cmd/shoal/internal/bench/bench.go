@@ -18,35 +18,35 @@ import (
 
 // Command has one subcommand for each measure.
 type Command struct {
-	Extract  benchOf[measure.Extract]  `cmd:"" help:"Page → rows, by engine."`
-	Detect   benchOf[measure.Detect]   `cmd:"" help:"Proposals for saved real pages, judged."`
-	Article  benchOf[measure.Article]  `cmd:"" help:"Articles that AI_CONF reads without a language model, judged."`
-	Contacts benchOf[measure.Contacts] `cmd:"" help:"E-mail addresses that are read of saved real pages, judged."`
-	Match    benchOf[measure.Match]    `cmd:"" help:"Rows that look for their product in a catalogue."`
+	Extract  benchOf[measure.Extract]  `cmd:"" help:"Extraction of rows from pages, by engine."`
+	Detect   benchOf[measure.Detect]   `cmd:"" help:"Quality of proposals for saved real pages."`
+	Article  benchOf[measure.Article]  `cmd:"" help:"Quality of articles that AI_CONF reads without a language model."`
+	Contacts benchOf[measure.Contacts] `cmd:"" help:"Quality of e-mail addresses read from saved real pages."`
+	Match    benchOf[measure.Match]    `cmd:"" help:"Matching of rows with the products of a catalogue."`
 	Fetch    benchOf[measure.Fetch]    `cmd:"" help:"The HTTP client alone."`
-	Cold     benchOf[measure.Cold]     `cmd:"" help:"Hosts met for the first time, over TLS, beside a bare connection."`
-	Loop     benchOf[measure.Loop]     `cmd:"" help:"The whole service in one process, from launch to settled."`
-	Cluster  benchOf[measure.Cluster]  `cmd:"" help:"The same on a local cluster, on Kafka, Redis and ClickHouse."`
-	API      benchOf[measure.API]      `cmd:"" name:"api" help:"Latency of calls at a fixed rate, alone and beside a crawl."`
+	Cold     benchOf[measure.Cold]     `cmd:"" help:"First contact with hosts over TLS, compared with a bare connection."`
+	Loop     benchOf[measure.Loop]     `cmd:"" help:"The whole service in one process, from launch to settlement."`
+	Cluster  benchOf[measure.Cluster]  `cmd:"" help:"The whole service as a local cluster on Kafka, Redis and ClickHouse."`
+	API      benchOf[measure.API]      `cmd:"" name:"api" help:"Latency of API calls at a fixed rate, alone and beside a crawl."`
 	List     benchOf[measure.List]     `cmd:"" help:"Accepting long lists."`
 	Frontier benchOf[measure.Frontier] `cmd:"" help:"Memory of pending addresses, and the time to the first fetch after a crash."`
 	Rows     benchOf[measure.Rows]     `cmd:"" help:"Ingest and filtered reads of the row stores."`
-	History  benchOf[measure.History]  `cmd:"" help:"What years of ended runs cost: memory, snapshots, restarts, reads of the history."`
-	Raft     benchOf[measure.Raft]     `cmd:"" help:"Durable commands a second."`
-	Soak     benchOf[measure.Soak]     `cmd:"" help:"Hours of runs with kills, all of them recounted."`
+	History  benchOf[measure.History]  `cmd:"" help:"Cost of years of ended runs: memory, snapshots, restarts, reads of the history."`
+	Raft     benchOf[measure.Raft]     `cmd:"" help:"Durable Raft commands per second."`
+	Soak     benchOf[measure.Soak]     `cmd:"" help:"Hours of runs with kills, each run recounted."`
 
-	ReExtract benchOf[measure.ReExtract] `cmd:"" name:"re-extract" help:"Kept pages that are read again, beside the crawl that kept them."`
+	ReExtract benchOf[measure.ReExtract] `cmd:"" name:"re-extract" help:"Re-extraction of kept pages, compared with the crawl that kept them."`
 
-	Web benchWebCommand `cmd:"" hidden:"" help:"The synthetic web of a measure, in a process of its own."`
+	Web benchWebCommand `cmd:"" hidden:"" help:"The synthetic web of a benchmark, in its own process."`
 }
 
 // Help returns the command's help text.
 func (*Command) Help() string {
-	return `Each measure starts what it needs on the loopback, in a directory for temporary files (TMPDIR) that it removes. A report says what
-machine and what version it was, how busy the machine was before, and the command. Only ratios within one run can be
-compared between machines.
+	return `Each benchmark starts what it needs on the loopback, in a temporary directory (TMPDIR) that it removes. The report names the
+machine, the version and the command, and shows how busy the machine was before. Between machines, compare only ratios
+within one run.
 
-Peers that people would write by hand or pick instead are compared by 'make bench', in the sources.
+To compare Shoal with hand-written code and other tools, run 'make bench' in the source tree.
 
 Examples:
 

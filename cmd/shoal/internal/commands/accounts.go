@@ -21,7 +21,7 @@ type AdminList struct {
 
 // Help returns the command's help text.
 func (*AdminList) Help() string {
-	return `It lists who signs in with a password: administrators and the people of customers.`
+	return `The list has administrators and customers' people.`
 }
 
 // Run lists the accounts.
@@ -102,8 +102,8 @@ type AdminDisable struct{ oneAccount }
 
 // Help returns the command's help text.
 func (*AdminDisable) Help() string {
-	return `Its sessions end at once, on every server. Its customer's API keys stay: 'shoal audit list' and the keys' list show what it
-has made.
+	return `Its sessions end at once, on every server. Its customer's API keys stay valid. 'shoal audit list' and the list of keys show
+which ones the account has made.
 
 Example:
 
@@ -138,16 +138,16 @@ func (c *AdminEnable) Run(ctx context.Context, t *terminal.Terminal) error {
 // AdminReset is 'shoal admin reset'.
 type AdminReset struct {
 	oneAccount
-	Password bool `help:"Set a new password, which is asked for, instead of making a link."`
+	Password bool `help:"Ask for a new password and set it, instead of creating a link."`
 }
 
 // Help returns the command's help text.
 func (*AdminReset) Help() string {
-	return `It prints a link at which the person sets a new password: good once, for 24 hours. Who has the link has the account, so
-hand it to nobody else. Its address is --public-url of the service, or that of --server. Sessions of the account end when
-the password is set.
+	return `It prints a link at which the person sets a new password. The link works once, for 24 hours. Whoever has it can take over
+the account, so give it to nobody else. It begins with --public-url of the service, or else with the address of --server.
+The account's sessions end when the password is set.
 
-Where nobody sits at a terminal --password takes the next line of the input.
+Without a terminal, --password reads the password from the next line of the input.
 
 Example:
 
@@ -187,8 +187,8 @@ type AdminRemove struct{ oneAccount }
 
 // Help returns the command's help text.
 func (*AdminRemove) Help() string {
-	return `Its sessions end at once. Its customer stays, with all that it has; the e-mail address is free for another account. An
-account that may come back is better disabled.`
+	return `Its sessions end at once. Its customer stays, with all its data. The e-mail address becomes free for another account. If
+the account may come back, disable it instead.`
 }
 
 // Run removes the account.

@@ -9,11 +9,11 @@ import (
 
 // Admin has the commands for accounts of people who sign in.
 type Admin struct {
-	Create  AdminCreate  `cmd:"" help:"Make an account that signs in with a password, and administers the service."`
+	Create  AdminCreate  `cmd:"" help:"Create an account that signs in with a password and administers the service."`
 	List    AdminList    `cmd:"" help:"List the accounts that sign in with a password."`
 	Disable AdminDisable `cmd:"" help:"Keep an account from signing in, and end its sessions."`
 	Enable  AdminEnable  `cmd:"" help:"Let a disabled account sign in again."`
-	Reset   AdminReset   `cmd:"" help:"Make a link that sets a forgotten password, or set it here."`
+	Reset   AdminReset   `cmd:"" help:"Create a link to replace a forgotten password, or set a new one here."`
 	Remove  AdminRemove  `cmd:"" help:"Remove an account."`
 }
 
@@ -21,13 +21,13 @@ type Admin struct {
 type AdminCreate struct {
 	Connection
 	Email    string `arg:"" help:"E-mail address to sign in with."`
-	Customer string `help:"As which customer the account signs in." default:"self" placeholder:"REF"`
+	Customer string `help:"Customer as which the account signs in." default:"self" placeholder:"REF"`
 }
 
 // Help returns the command's help text.
 func (*AdminCreate) Help() string {
-	return `The password is asked for, twice, and not shown. Where nobody sits at a terminal it is the next line of the input. It
-has 12 to 256 characters. The account signs in at /sign-in of the service, which has to run.
+	return `It asks for the password twice and does not show it. Without a terminal it reads the password from the next line of the
+input. A password has 12 to 256 characters. The account signs in at /sign-in of the service, which must be running.
 
 Example:
 

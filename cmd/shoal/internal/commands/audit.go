@@ -21,27 +21,27 @@ import (
 type Audit struct {
 	List   AuditList   `cmd:"" help:"List entries of the audit trail, newest first."`
 	Export AuditExport `cmd:"" help:"Write the whole audit trail to a file."`
-	Verify AuditVerify `cmd:"" help:"Compute the trail's chain of hashes anew, and say where it does not hold."`
+	Verify AuditVerify `cmd:"" help:"Recompute the trail's hash chain, and show where it is broken."`
 }
 
 // AuditList is 'shoal audit list'.
 type AuditList struct {
 	Connection
-	Actor    string `help:"Only of who did it: the subject of a sign-in, or the id of a key." placeholder:"WHO"`
-	Customer string `help:"Only about this customer." placeholder:"REF"`
-	From     string `help:"Not before this time, such as 2026-01-02T03:04:05Z." placeholder:"TIME"`
-	To       string `help:"Before this time." placeholder:"TIME"`
-	Order    string `default:"newest" enum:"newest,oldest" help:"Which comes first: newest or oldest."`
+	Actor    string `help:"Only entries of this actor: the subject of a sign-in, or the id of a key." placeholder:"WHO"`
+	Customer string `help:"Only entries about this customer." placeholder:"REF"`
+	From     string `help:"Only entries from this time on, such as 2026-01-02T03:04:05Z." placeholder:"TIME"`
+	To       string `help:"Only entries before this time." placeholder:"TIME"`
+	Order    string `default:"newest" enum:"newest,oldest" help:"Entries that come first: newest or oldest."`
 	Limit    int    `default:"50" help:"Most entries to list, up to 1000."`
 	JSON     bool   `help:"Print the entries as JSON."`
 }
 
 // Help returns the command's help text.
 func (*AuditList) Help() string {
-	return `An entry tells who did what, for whom and from where. WHAT names the records that it changed; --json has them before and
+	return `Each entry shows who did what, for whom and from where. WHAT names the changed records; --json shows them before and
 after.
 
-It asks as an administrator, with a token of the local issuer from the data directory, or with the sign-in token in
+It signs in as an administrator, with a token of the local issuer from the data directory, or with the sign-in token in
 SHOAL_KEY.
 
 Examples:
@@ -106,13 +106,13 @@ func auditRow(e *api.AuditEntry) []string {
 type AuditExport struct {
 	Connection
 	Format string `default:"jsonl" enum:"jsonl,csv" help:"jsonl, which 'shoal audit verify' reads, or csv."`
-	Out    string `short:"o" help:"File to write, which appears when it is whole; by default standard output." placeholder:"FILE"`
+	Out    string `short:"o" help:"File to write, which appears only when complete; by default standard output." placeholder:"FILE"`
 }
 
 // Help returns the command's help text.
 func (*AuditExport) Help() string {
-	return `It has every entry from the first on, in their order. Keep exports away from the service: with them a trail that was
-written anew can be told from the one that was.
+	return `The file has every entry from the first on, in order. Keep exports away from the service: they can prove that a trail was
+rewritten.
 
 Examples:
 
@@ -146,19 +146,19 @@ func (c *AuditExport) Run(ctx context.Context, t *terminal.Terminal) error {
 // AuditVerify is 'shoal audit verify'.
 type AuditVerify struct {
 	Connection
-	File string `arg:"" optional:"" help:"File that 'shoal audit export' wrote, '-' for standard input; without it the service's trail is read." placeholder:"FILE"`
-	Head string `help:"The newest entry at an earlier look, as it was printed then: NUMBER:HASH." placeholder:"HEAD"`
+	File string `arg:"" optional:"" help:"File that 'shoal audit export' wrote, '-' for standard input. By default the service's trail is read." placeholder:"FILE"`
+	Head string `help:"Newest entry of an earlier verification, as printed then: NUMBER:HASH." placeholder:"HEAD"`
 }
 
 // Help returns the command's help text.
 func (*AuditVerify) Help() string {
-	return `Each entry names the hash of the one before. So a trail whose chain holds has every entry, each as it was made, up to the
-last one. It ends with the newest entry's number and hash. Note them down elsewhere and give them as --head the next time:
-that tells whether the trail's end was cut off or written anew.
+	return `Each entry contains the hash of the one before. So if the chain holds, every entry up to the last is there, unchanged. The
+command prints the newest entry's number and hash. Note them down elsewhere and pass them as --head the next time: that
+shows whether the end of the trail was cut off or rewritten.
 
-It ends with 0 when the chain holds, also over restores, and with the code of the first finding otherwise: 6 entries are
-missing, 7 one was changed, 8 some are of another trail, 9 some stand twice or not in place. It ends with 1 where it cannot
-tell.
+The exit code is 0 if the chain holds, also across restores. Otherwise it is that of the first finding: 6 entries are
+missing, 7 an entry was changed, 8 entries belong to another trail, 9 entries are duplicated or out of order. It is 1 if
+the trail could not be verified.
 
 Examples:
 

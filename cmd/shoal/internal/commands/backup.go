@@ -20,18 +20,17 @@ const standard = "-"
 // Backup is 'shoal cluster backup', which saves the replicated state to a file.
 type Backup struct {
 	Connection
-	File  string `arg:"" help:"File to write, '-' for standard output; one that is there is replaced with --force only." type:"path" placeholder:"FILE"`
-	Force bool   `help:"Replace the file if it is there."`
+	File  string `arg:"" help:"File to write, '-' for standard output. An existing file is replaced only with --force." type:"path" placeholder:"FILE"`
+	Force bool   `help:"Replace an existing file."`
 }
 
 // Help returns the command's help text.
 func (*Backup) Help() string {
-	return `It saves what the control plane keeps: customers, scrapers, runs, wallets. Rows are in the row store, which has its own
-backups. The file appears when it is whole. It holds what a cluster knows but for the keys' secrets: keep it as you keep a
-password.
+	return `It saves the state of the control plane: customers, scrapers, runs, wallets. Rows are in the row store, which has its own
+backups. The file appears only when complete. It has all that the cluster knows except the keys' secrets, so guard it like
+a password.
 
-On standard output there is nothing but the backup. One that ends with another code than 0 is no backup: 'restore' refuses
-it.
+Standard output has nothing but the backup. If the exit code is not 0, the backup is incomplete and 'restore' refuses it.
 
 Examples:
 
@@ -86,18 +85,18 @@ func (c *Backup) print(ctx context.Context, t *terminal.Terminal) error {
 type Restore struct {
 	Connection
 	File  string `arg:"" help:"File that 'shoal cluster backup' wrote, '-' for standard input, or the name of a backup that 'shoal cluster backups' lists." placeholder:"FILE"`
-	Force bool   `help:"Take another cluster's backup, too."`
+	Force bool   `help:"Accept a backup of another cluster."`
 
-	ReviveKeys bool `help:"Let keys that were revoked since the backup be valid again; without it they stay revoked."`
+	ReviveKeys bool `help:"Make keys valid again that were revoked since the backup. By default they stay revoked."`
 }
 
 // Help returns the command's help text.
 func (*Restore) Help() string {
-	return `The state of the backup takes the place of the cluster's on every node, while the cluster works. What has happened since
-is undone: top-ups and new customers are gone, too. Runs that were open at the backup go on, and pages that were stored
-meanwhile are charged once and not stored again. Rows of runs that were launched since are read no more; they go a day
-later, so that after the wrong file the right one still brings everything back. Keys that were revoked since stay revoked.
-A file that is not whole is refused before anything changes.
+	return `The backup replaces the cluster's state on every node, while the cluster runs. Everything since the backup is undone,
+including top-ups and new customers. Runs that were open at the backup continue. Their pages that were stored since are
+charged once and not stored again. Rows of runs launched since are hidden at once and removed a day later: after the
+wrong file, the right one still brings everything back. Keys revoked since stay revoked. An incomplete file is refused
+before anything changes.
 
 Examples:
 
@@ -157,8 +156,8 @@ type Backups struct {
 
 // Help returns the command's help text.
 func (*Backups) Help() string {
-	return `The leader takes a backup whenever --backup-every of 'shoal serve' is over, and keeps the newest in the blob store
-(--blobs). Clusters that share a blob store see each other's: a new cluster restores the backup of one that was lost, with
+	return `The leader takes a backup every --backup-every of 'shoal serve', and keeps the newest ones in the blob store (--blobs).
+Clusters that share a blob store see each other's backups. So a new cluster can restore the backup of a lost one, with
 'shoal cluster restore --force NAME'.`
 }
 

@@ -22,9 +22,9 @@ type Recount struct {
 
 // Help returns the command's help text.
 func (*Recount) Help() string {
-	return `It asks as an administrator, with a token of the local issuer from the data directory, or with the sign-in token in
-SHOAL_KEY. The exit code is 0 when every run's ledger entry equals what its page records add up to, and 1 when one does not. A run
-whose page records cannot be read is named, counts as one that does not, and keeps no other from being compared.`
+	return `It signs in as an administrator, with a token of the local issuer from the data directory, or with the sign-in token in
+SHOAL_KEY. The exit code is 0 if every run's ledger entry equals the sum of its page records, and 1 otherwise. A run whose
+page records cannot be read is named and counts as unequal. The other runs are still compared.`
 }
 
 // Run recounts and compares.

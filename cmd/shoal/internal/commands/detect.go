@@ -19,17 +19,17 @@ import (
 type Detect struct {
 	Connection
 	URL       string `arg:"" help:"Address of the page."`
-	Candidate int    `help:"Choose this candidate for --out; by default the first." placeholder:"N"`
+	Candidate int    `help:"Candidate to write with --out; by default the first." placeholder:"N"`
 	Out       string `short:"o" xor:"form" help:"Write the candidate to this file, for 'shoal scraper put'; - for standard output." placeholder:"FILE"`
-	Group     string `default:"default" help:"Group that it is to be saved in, by name or id; made when there is none of that name." placeholder:"GROUP"`
-	Name      string `help:"Name that it is to be saved under; by default the host and the time." placeholder:"NAME"`
-	Hidden    bool   `help:"Read microdata and RDFa, too, where JSON-LD states nothing."`
+	Group     string `default:"default" help:"Group to save it in, by name or id; created if the name is new." placeholder:"GROUP"`
+	Name      string `help:"Name to save it under; by default the host and the time." placeholder:"NAME"`
+	Hidden    bool   `help:"Also read microdata and RDFa, where JSON-LD states nothing."`
 	JSON      bool   `xor:"form" help:"Print the server's answer as JSON."`
 }
 
 // Help returns the command's help text.
 func (*Detect) Help() string {
-	return `It reads the page once, which is paid like any other, and shows candidates, the best first, each with its first rows.
+	return `It reads the page once, charged like any other page, and shows candidates with their first rows, the best one first.
 Nothing is saved.
 
 Examples:
@@ -186,16 +186,16 @@ func kindOf(scraperType string) string {
 type Preview struct {
 	Connection
 	Target string   `arg:"" help:"Address of a page, or name or id of a scraper." placeholder:"URL|SCRAPER"`
-	Field  []string `sep:"none" placeholder:"NAME=SELECTOR" help:"Of an address: a field of each row, as of 'shoal run'. Repeat it."`
-	Find   []string `sep:"none" placeholder:"NAME" help:"Of an address: look for this on the page, by its name. Repeat it."`
-	Group  string   `default:"default" help:"With --field: a group of yours, by name or id." placeholder:"GROUP"`
+	Field  []string `sep:"none" placeholder:"NAME=SELECTOR" help:"For an address: a field of each row, as in 'shoal run'; repeatable."`
+	Find   []string `sep:"none" placeholder:"NAME" help:"For an address: something to look for on the page by its name; repeatable."`
+	Group  string   `default:"default" help:"With --field: one of your groups, by name or id." placeholder:"GROUP"`
 	JSON   bool     `help:"Print the server's answer as JSON."`
 }
 
 // Help returns the command's help text.
 func (*Preview) Help() string {
-	return `Of a scraper it shows the rows of its first page, of an address what fields make of it, or what the page says of things
-by their names. The page is paid like any other; nothing is saved.
+	return `For a scraper it shows the rows of its first page. For an address it shows what --field extracts, or what --find finds on
+the page by name. The page is charged like any other; nothing is saved.
 
 Examples:
 

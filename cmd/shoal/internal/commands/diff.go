@@ -16,20 +16,20 @@ import (
 type Diff struct {
 	Connection
 	From   string   `arg:"" help:"Id of the older run."`
-	To     string   `arg:"" help:"Id of the newer run, of the same scraper."`
-	By     []string `help:"Fields that tell rows apart, such as sku." placeholder:"NAME,..."`
-	Fields []string `help:"Only these fields are compared." placeholder:"NAME,..."`
+	To     string   `arg:"" help:"Id of the newer run of the same scraper."`
+	By     []string `help:"Fields that identify a row, such as sku." placeholder:"NAME,..."`
+	Fields []string `help:"Compare only these fields." placeholder:"NAME,..."`
 	Format string   `default:"text" enum:"text,jsonl,csv" help:"text for people, jsonl and csv for programs."`
-	Out    string   `short:"o" help:"File to write, which appears when it is whole; by default standard output." placeholder:"FILE"`
+	Out    string   `short:"o" help:"File to write, which appears only when complete; by default standard output." placeholder:"FILE"`
 }
 
 // Help returns the command's help text.
 func (*Diff) Help() string {
-	return `A row that both runs have is told by its key. Unless --by says which fields that is, it is the address where
-each page has one row. Else it is a field such as sku, ean, id or url that has another value in each row, else the address
-and the place on the page.
+	return `Rows of the two runs are matched by a key. --by names its fields. By default the key is the address, if each page has one
+row. Otherwise it is a field such as sku, ean, id or url whose value differs in every row, or else the address and the
+position on the page.
 
-+ is a row that was added, - one that was removed, ~ one that has changed, with the old and the new values.
++ marks an added row, - a removed one, ~ a changed one with its old and new values.
 
 Examples:
 

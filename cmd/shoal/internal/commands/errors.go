@@ -18,13 +18,13 @@ import (
 type Errors struct {
 	Connection
 	ID   string `arg:"" help:"Id of the run."`
-	Code string `help:"List the links with this code instead, an address a line." placeholder:"CODE"`
-	JSON bool   `help:"Print the errors as JSON, each as the server answers it."`
+	Code string `help:"List the links with this code instead, one address per line." placeholder:"CODE"`
+	JSON bool   `help:"Print the errors as JSON, as the server returns them."`
 }
 
 // Help returns the command's help text.
 func (*Errors) Help() string {
-	return `It counts the links that failed by the reason why, with an example and what can be done about it.
+	return `It counts the failed links by reason, each with an example and advice.
 
 Examples:
 

@@ -11,14 +11,14 @@ import (
 type Estimate struct {
 	Connection
 	Scraper string `arg:"" help:"Id of a scraper."`
-	Links   int    `placeholder:"N" help:"Addresses that the run will have; by default those of the scraper, or of its newest list."`
+	Links   int    `placeholder:"N" help:"Number of addresses of the run; by default that of the scraper, or of its newest list."`
 	JSON    bool   `help:"Print the server's answer as JSON."`
 }
 
 // Help returns the command's help text.
 func (*Estimate) Help() string {
-	return `It goes by what the newest runs of the scraper cost. Without one it is the range of all that may be. It is no cap:
---max-charge of a launch is.
+	return `The estimate is based on the cost of the scraper's newest runs. Without any, it is the whole possible range. It is not a
+cap; to cap the cost, launch with --max-charge.
 
 Examples:
 

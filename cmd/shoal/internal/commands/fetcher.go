@@ -15,7 +15,7 @@ import (
 
 // Fetcher is 'shoal fetcher', an operator's orders to a fetcher.
 type Fetcher struct {
-	Drain FetcherDrain `cmd:"" help:"Move a fetcher's work to the others, before its machine is worked on."`
+	Drain FetcherDrain `cmd:"" help:"Move a fetcher's work to the others, before maintenance of its machine."`
 }
 
 // FetcherDrain is 'shoal fetcher drain', which moves a fetcher's shards to the others.
@@ -23,17 +23,17 @@ type FetcherDrain struct {
 	Connection
 	Node    string         `arg:"" help:"Name of the node."`
 	Wait    bool           `help:"Wait until the node owns no shard and holds nothing open."`
-	Timeout *time.Duration `help:"With --wait: how long, at most; 5m unless given."`
-	Undo    bool           `help:"Take the drain back: the node gets its share again."`
+	Timeout *time.Duration `help:"With --wait: longest time to wait; by default 5m."`
+	Undo    bool           `help:"Undo the drain: the node gets its share again."`
 }
 
 // Help returns the command's help text.
 func (*FetcherDrain) Help() string {
-	return `The node finishes the pages that it is at, which takes no longer than two fetch time-outs however slow hosts are, hands
-its shards over, and takes none until --undo: a restart does not end a drain. No page is fetched twice. Without another
-fetcher the work waits for one.
+	return `The node finishes its current pages, which takes at most two fetch timeouts however slow hosts are. Then it hands its
+shards over and takes none until --undo; a restart does not end a drain. No page is fetched twice. Without another fetcher
+the work waits for one.
 
-The exit code is 0 when the order is given, or with --wait when the node is done, and 1 when it was not done in time, or
+The exit code is 0 once the drain is ordered, or with --wait once it is done. It is 1 if the drain was not done in time or
 the node died meanwhile.
 
 Examples:

@@ -13,21 +13,21 @@ type Groups struct {
 	Run  GroupRun  `cmd:"" help:"Launch all scrapers of a group."`
 	Stop GroupStop `cmd:"" help:"Stop all runs of a group."`
 	// StartType sets when the group starts automatically.
-	StartType GroupStartType `cmd:"" help:"Say when a group starts by itself."`
+	StartType GroupStartType `cmd:"" help:"Set when a group starts automatically."`
 }
 
 // GroupRun is 'shoal group run'.
 type GroupRun struct {
 	Connection
 	Group     string `arg:"" help:"Id or name of a group."`
-	MaxCharge *int64 `name:"max-charge" placeholder:"MICROS" help:"Stop the runs before all together cost more, in micros, millionths of a euro."`
+	MaxCharge *int64 `name:"max-charge" placeholder:"MICROS" help:"Stop the runs before they cost more than this together, in micros (millionths of a euro)."`
 	JSON      bool   `help:"Print the server's answer as JSON."`
 }
 
 // Help returns the command's help text.
 func (*GroupRun) Help() string {
-	return `Each scraper that can run is launched, all in one step. The others are listed, each with the reason. With --max-charge
-each run may cost an equal part.
+	return `All scrapers that can run are launched in one step. The others are listed with the reason. --max-charge is divided
+equally among the runs.
 
 Examples:
 
@@ -55,7 +55,7 @@ type GroupStop struct {
 
 // Help returns the command's help text.
 func (*GroupStop) Help() string {
-	return `The runs take nothing new; pages that were already fetched are still stored and charged, and what is stored stays.
+	return `The runs fetch no new pages. Pages already fetched are still stored and charged, and stored rows stay.
 
 Example:
 
@@ -115,8 +115,8 @@ type GroupStartType struct {
 
 // Help returns the command's help text.
 func (*GroupStartType) Help() string {
-	return `DAILY and WEEKLY start the group's scrapers between 00:00 and 06:00 (of Monday), at a minute of the group's own. A
-scraper's own schedule wins. NONE pauses all, MANUAL the group's starts alone.
+	return `DAILY and WEEKLY (Mondays) start the group's scrapers between 00:00 and 06:00, at a minute chosen for the group. A
+scraper's own schedule takes precedence. NONE pauses all starts, MANUAL only those of the group.
 
 Example:
 

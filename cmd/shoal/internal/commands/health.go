@@ -17,13 +17,13 @@ const healthTimeout = 3 * time.Second
 
 // Health is 'shoal health', which asks one process whether it is ready.
 type Health struct {
-	OpsListen string `help:"Where the process answers operators, as serve was told." default:"127.0.0.1:9100" placeholder:"HOST:PORT"`
+	OpsListen string `help:"The --ops-listen address of the process." default:"127.0.0.1:9100" placeholder:"HOST:PORT"`
 }
 
 // Help returns the command's help text.
 func (*Health) Help() string {
-	return `It asks /api/readyz and needs no credential: for container images without a shell. The exit code is 0 when the process is
-ready, 1 when it is not, 5 when it does not answer.`
+	return `It calls /api/readyz and needs no credential, for container images without a shell. The exit code is 0 if the process is
+ready, 1 if it is not, 5 if it does not answer.`
 }
 
 // Run asks once.

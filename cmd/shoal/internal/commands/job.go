@@ -22,11 +22,10 @@ func (*Job) Help() string {
 	return `Examples:
 
   shoal job 66f0c2a1b7d4e8f901234567
-  shoal job 66f0c2a1b7d4e8f901234567 --follow       progress until it ends; Ctrl-C stops following, never the run
+  shoal job 66f0c2a1b7d4e8f901234567 --follow       progress until it ends; Ctrl-C stops following, not the run
   shoal job 66f0c2a1b7d4e8f901234567 --errors
 
-For a run that has ended the exit code is 0 when it COMPLETED, 3 when it FAILED, 4 when it was STOPPED; while it goes on,
-0.`
+The exit code is 0 if the run COMPLETED or has not ended, 3 if it FAILED, 4 if it was STOPPED.`
 }
 
 // Run shows one run.

@@ -25,17 +25,17 @@ type MCP struct{ Connection }
 
 // Help returns the command's help text.
 func (*MCP) Help() string {
-	return `The client starts this command, and speaks the Model Context Protocol with it. The key
-has the scope LLM_READ or LLM_FULL; the page of the service for agents says how to get one.
+	return `The client starts this command and speaks the Model Context Protocol with it. The key
+must have the scope LLM_READ or LLM_FULL. The service's page for agents shows how to get one.
 
 Examples:
 
   SHOAL_KEY=svc_live_… shoal mcp --server https://shoal.example
   SHOAL_KEY=svc_live_… shoal mcp --data ./data
 
-Where the service cannot be reached or refuses the key, the client's first message and standard
-error say what is wrong. The command ends when the service has ended the session, so that the
-client starts it anew.`
+If the service cannot be reached or refuses the key, the first answer to the client and standard
+error say why. The command ends when the service ends the session, so that the client starts it
+again.`
 }
 
 const (

@@ -19,11 +19,12 @@ type Nodes struct {
 
 // Help returns the command's help text.
 func (*Nodes) Help() string {
-	return `It shows every node as the leader sees it: its state (ALIVE, DRAINING, DRAINED, LEFT, FAILED), its part in Raft and how
-many entries it lags behind (- when it did not say), and of fetchers the tiers they have, the shards they own (+ those on
-the move), the tasks they hold, their pace and how long ago they were heard. Runs may use the tiers that all fetchers have.
+	return `It shows every node as the leader sees it: its state (ALIVE, DRAINING, DRAINED, LEFT, FAILED), its role in Raft, and how
+many entries it lags behind (- if it did not report). For fetchers it also shows their tiers, the shards they own (+ those
+being moved), the tasks they hold, their pace, and the age of their last heartbeat. Runs can use only tiers that all
+fetchers have.
 
-It asks as an administrator, with a token of the local issuer from the data directory, or with the sign-in token in
+It signs in as an administrator, with a token of the local issuer from the data directory, or with the sign-in token in
 SHOAL_KEY.`
 }
 

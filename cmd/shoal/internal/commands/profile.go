@@ -18,14 +18,14 @@ import (
 type Profile struct {
 	Connection
 	ID   string `arg:"" help:"Id of the run."`
-	JSON bool   `help:"Print the fields as JSON, as the server answers them."`
+	JSON bool   `help:"Print the fields as JSON, as the server returns them."`
 }
 
 // Help returns the command's help text.
 func (*Profile) Help() string {
-	return `Each line is a field: how many rows have a value, of which types, the least and the greatest number, how many different
-values there are (~ where that is an estimate), and an example. What is odd about a run that has ended, beside the runs of
-its scraper before it, follows on standard error.
+	return `Each line is a field. It shows how many rows have a value, the types, the lowest and highest number, the number of
+distinct values (~ marks an estimate), and an example. For an ended run, standard error then shows what is odd compared
+with earlier runs of its scraper.
 
 Examples:
 

@@ -12,19 +12,19 @@ import (
 // Reconcile is 'shoal billing reconcile', which compares the ledger with other records.
 type Reconcile struct {
 	Connection
-	Days      int  `help:"Ask the payment provider for so many days, back from now." default:"31" placeholder:"DAYS"`
-	NoRecount bool `help:"Leave the page records out."`
-	JSON      bool `help:"Print all as JSON."`
+	Days      int  `help:"Number of past days to ask the payment provider about." default:"31" placeholder:"DAYS"`
+	NoRecount bool `help:"Do not compare with the page records."`
+	JSON      bool `help:"Print the result as JSON."`
 }
 
 // Help returns the command's help text.
 func (*Reconcile) Help() string {
-	return `It changes nothing. Payments, refunds and disputes are compared with the provider's balance, the accounts with each
-other, each ledger entry with the sum of those before it, and each run's entry with its page records. What moved in the
-last five minutes is left out, since the provider may tell of it late.
+	return `It changes nothing. It compares payments, refunds and disputes with the provider's balance, the accounts with each other,
+each ledger entry with the sum of those before it, and each run's entry with its page records. Movements of the last five
+minutes are left out, since the provider may report them late.
 
-The exit code is 0 when all agree, and 10 when something differs: each difference is named. With 1 or 5 it could not be
-found out.`
+The exit code is 0 if all agree, and 10 if something differs; each difference is named. With 1 or 5 the comparison could
+not be made.`
 }
 
 // Run reconciles, and recounts.

@@ -11,22 +11,22 @@ import (
 // ReExtract is 'shoal re-extract', which makes a run from the kept bodies of another one.
 type ReExtract struct {
 	Connection
-	Job    string   `arg:"" help:"Id of a run that has ended, whose scraper kept bodies."`
-	Field  []string `sep:"none" placeholder:"NAME=SELECTOR" help:"A field of each row, as of 'shoal run', in place of the scraper's. Repeat it."`
+	Job    string   `arg:"" help:"Id of an ended run whose scraper kept bodies."`
+	Field  []string `sep:"none" placeholder:"NAME=SELECTOR" help:"A field of each row, as in 'shoal run', instead of the scraper's fields; repeatable."`
 	Follow bool     `short:"f" help:"Show progress until the run ends."`
 	JSON   bool     `help:"Print the server's answer as JSON."`
 }
 
 // Help returns the command's help text.
 func (*ReExtract) Help() string {
-	return `The pages of the run are read again as they were kept: no site is asked, and nothing is charged. The scraper counts as
-it is now, or with the fields that are given, which are not saved.
+	return `The kept pages of the run are read again. No site is fetched and nothing is charged. The scraper is used as it is now, or
+with the given fields, which are not saved.
 
 Example:
 
   shoal re-extract 66f0c2a1b7d4e8f901234567 --field title=h1 --field 'price=.price' --follow
 
-It prints the new run's id. With --follow the exit code is 0 when the run COMPLETED, 3 when it FAILED, 4 when it was
+It prints the new run's id. With --follow the exit code is 0 if the run COMPLETED, 3 if it FAILED, 4 if it was
 STOPPED.`
 }
 

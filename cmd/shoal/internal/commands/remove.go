@@ -15,9 +15,9 @@ type Remove struct {
 
 // Help returns the command's help text.
 func (*Remove) Help() string {
-	return `It is for a node that does not come back: nodes that are gone for long are removed by themselves, those with a vote last
-and only while enough others have one. A node that is there is refused, and so is one without whose vote no majority would
-be left.
+	return `Use it for a node that will not come back. Nodes that are gone for long are also removed automatically: voters last, and
+only while enough other voters remain. The command refuses a node that is alive, and one whose vote is needed for a
+majority.
 
 Example:
 

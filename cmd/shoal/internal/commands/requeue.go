@@ -10,14 +10,14 @@ import (
 // Requeue is 'shoal requeue', which runs the failed links of a run again, as an operator.
 type Requeue struct {
 	Connection
-	Job       string `arg:"" help:"Id of a run that has ended."`
-	MaxCharge *int64 `name:"max-charge" placeholder:"MICROS" help:"Stop the run before it costs more, in micros, millionths of a euro."`
+	Job       string `arg:"" help:"Id of an ended run."`
+	MaxCharge *int64 `name:"max-charge" placeholder:"MICROS" help:"Stop the run before it costs more than this, in micros (millionths of a euro)."`
 	JSON      bool   `help:"Print the server's answer as JSON."`
 }
 
 // Help returns the command's help text.
 func (*Requeue) Help() string {
-	return `It is for operators: the run is the customer's, who pays for it. The scraper's recipe counts as it is now.
+	return `It is for operators. The run belongs to the customer, who pays for it. It uses the scraper's current recipe.
 
 Example:
 

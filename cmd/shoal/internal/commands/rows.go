@@ -18,15 +18,15 @@ type Rows struct {
 	Format  string   `default:"table" enum:"table,jsonl,csv,parquet,xlsx" help:"table for people, jsonl, csv and parquet for programs, xlsx for spreadsheets."`
 	Filter  string   `help:"Only rows that match, as JSON, such as {\"price\":{\"$gt\":\"10\"}}." placeholder:"JSON"`
 	Fields  []string `help:"Only these fields, in this order." placeholder:"NAME,..."`
-	Limit   int64    `help:"Most rows; 0 for all." placeholder:"N"`
-	Out     string   `short:"o" help:"File to write, which appears when it is whole; by default standard output." placeholder:"FILE"`
+	Limit   int64    `help:"Most rows to read; 0 for all." placeholder:"N"`
+	Out     string   `short:"o" help:"File to write, which appears only when complete; by default standard output." placeholder:"FILE"`
 	FileForm
 }
 
 // FileForm says how a csv is written.
 type FileForm struct {
-	BOM   bool `name:"bom" help:"Begin a csv with a byte order mark, by which spreadsheets know UTF-8."`
-	Guard bool `default:"true" negatable:"" help:"An apostrophe before text in a csv that a spreadsheet would take for a formula."`
+	BOM   bool `name:"bom" help:"Begin a csv with a byte order mark, so that spreadsheets recognize UTF-8."`
+	Guard bool `default:"true" negatable:"" help:"Put an apostrophe before csv text that a spreadsheet would take for a formula."`
 }
 
 // of describes a file of a format.
@@ -36,10 +36,10 @@ func (f FileForm) of(format string) api.File {
 
 // Help returns the command's help text.
 func (*Rows) Help() string {
-	return `All rows are streamed, whatever their number. jsonl is each row as the server has it, with the keys of the server
-(_sourceUrl and others that begin with _). The columns of the others are the configured fields in their order, then all
-others that any row has, those of the server last. Text in csv that a spreadsheet would take for a formula gets an
-apostrophe before it; --no-guard leaves it. xlsx has 100,000 rows at most.
+	return `Rows are streamed, however many there are. jsonl has each row as the server stores it, with the server's keys (_sourceUrl
+and others that begin with _). In the other formats the columns are the configured fields in their order, then all other
+fields of any row, then the server's keys. In csv, text that a spreadsheet would take for a formula gets an apostrophe
+before it; --no-guard leaves it as it is. xlsx has at most 100,000 rows.
 
 Examples:
 

@@ -16,25 +16,25 @@ import (
 // Run is 'shoal run', which launches a list run from a file of addresses.
 type Run struct {
 	Connection
-	URLFile   string   `name:"url-file" required:"" placeholder:"LIST" help:"Addresses, one a line, or NDJSON ({\"url\": …} a line); - reads standard input."`
-	Field     []string `sep:"none" placeholder:"NAME=SELECTOR" help:"A field of each row, see above. Repeat it."`
-	Group     string   `help:"Group of the run, by name or id; made when there is none of that name. Default default. With --scraper it is that of the scraper." placeholder:"GROUP"`
-	Name      string   `help:"Name of the run's scraper, unique; by default the file's name and the time." placeholder:"NAME"`
-	Type      string   `default:"SINGLE_PRODUCT" enum:"SINGLE_PRODUCT,MULTIPLE_PRODUCTS" help:"SINGLE_PRODUCT: one row a page. MULTIPLE_PRODUCTS: one row an item."`
+	URLFile   string   `name:"url-file" required:"" placeholder:"LIST" help:"File of addresses, one per line, or NDJSON ({\"url\": …} per line); - reads standard input."`
+	Field     []string `sep:"none" placeholder:"NAME=SELECTOR" help:"A field of each row, as described above; repeatable."`
+	Group     string   `help:"Group of the run, by name or id; created if the name is new. Default default. With --scraper it is the scraper's group." placeholder:"GROUP"`
+	Name      string   `help:"Unique name of the run's scraper; by default the file's name and the time." placeholder:"NAME"`
+	Type      string   `default:"SINGLE_PRODUCT" enum:"SINGLE_PRODUCT,MULTIPLE_PRODUCTS" help:"SINGLE_PRODUCT: one row per page. MULTIPLE_PRODUCTS: one row per item."`
 	Scraper   string   `help:"Run this list scraper again, with this list; by name or id." placeholder:"NAME"`
 	Template  string   `help:"Take fields, pagination and pace from this scraper." placeholder:"ID"`
 	Rerun     bool     `xor:"again" help:"With --scraper: only addresses that were never charged."`
 	Force     bool     `xor:"again" help:"With --scraper: all addresses again."`
-	SkipBad   bool     `help:"Leave out lines that are no addresses, and list them."`
-	MaxCharge *int64   `name:"max-charge" placeholder:"MICROS" help:"Stop the run before it costs more, in micros, millionths of a euro."`
+	SkipBad   bool     `help:"Leave out lines that are not addresses, and list them."`
+	MaxCharge *int64   `name:"max-charge" placeholder:"MICROS" help:"Stop the run before it costs more than this, in micros (millionths of a euro)."`
 	Follow    bool     `short:"f" help:"Show progress until the run ends."`
 	JSON      bool     `help:"Print the server's answer as JSON."`
 }
 
 // Help returns the command's help text.
 func (*Run) Help() string {
-	return `The list is streamed to the server; up to 5,000,000 addresses. Lines that are no addresses are listed, each with what is
-wrong with it, and nothing is launched; with --skip-bad the run goes on without them.
+	return `The list is streamed to the server and has at most 5,000,000 addresses. If lines are not addresses, they are listed with
+what is wrong, and nothing is launched. With --skip-bad the run is launched without them.
 
 A --field is a name and a CSS selector:
 
@@ -48,8 +48,8 @@ Examples:
   sort -u urls | shoal run --url-file - --field title=h1 --group news --name monday
   job=$(shoal run --url-file list.txt --field title=h1) && shoal job "$job" --follow
 
-It prints the run's id. With --follow the exit code is 0 when the run COMPLETED, 3 when it FAILED, 4 when it was STOPPED;
-Ctrl-C stops following, never the run.`
+It prints the run's id. With --follow the exit code is 0 if the run COMPLETED, 3 if it FAILED, 4 if it was STOPPED.
+Ctrl-C stops following, not the run.`
 }
 
 // Run launches the list run.

@@ -20,25 +20,25 @@ import (
 // Scrape is 'shoal scrape', from an address or a list of them to a file of rows.
 type Scrape struct {
 	Connection
-	Target    string `arg:"" optional:"" help:"Address of a page, or file of addresses, one a line; - reads standard input." placeholder:"URL|LIST"`
+	Target    string `arg:"" optional:"" help:"Address of a page, or file of addresses, one per line; - reads standard input." placeholder:"URL|LIST"`
 	Scraper   string `help:"Read with this scraper, by name or id, instead of looking for one." placeholder:"SCRAPER"`
-	Yes       bool   `short:"y" help:"Take the first candidate, or that of --candidate, without asking."`
+	Yes       bool   `short:"y" help:"Take the first candidate, or the one in --candidate, without asking."`
 	Candidate int    `help:"Take this candidate without asking." placeholder:"N"`
-	Pages     int    `help:"Follow the pages of a list up to so many; 1 reads the given page alone." placeholder:"N"`
+	Pages     int    `help:"Follow a list over at most this many pages; 1 reads only the given page." placeholder:"N"`
 	Format    string `default:"csv" enum:"csv,jsonl,parquet,xlsx" help:"csv, jsonl, parquet or xlsx."`
-	Out       string `short:"o" help:"File to write, which appears when it is whole; by default standard output." placeholder:"FILE"`
+	Out       string `short:"o" help:"File to write, which appears only when complete; by default standard output." placeholder:"FILE"`
 	FileForm
-	Group     string `help:"Group of the run, by name or id; made when there is none of that name. Default default." placeholder:"GROUP"`
+	Group     string `help:"Group of the run, by name or id; created if the name is new. Default default." placeholder:"GROUP"`
 	Name      string `help:"Name of the scraper that is saved; by default the host and the time." placeholder:"NAME"`
-	Hidden    bool   `help:"Read microdata and RDFa, too, where JSON-LD states nothing."`
-	SkipBad   bool   `help:"Leave out lines of the list that are no addresses, and list them."`
-	MaxCharge *int64 `name:"max-charge" placeholder:"MICROS" help:"Stop the run before it costs more, in micros, millionths of a euro."`
+	Hidden    bool   `help:"Also read microdata and RDFa, where JSON-LD states nothing."`
+	SkipBad   bool   `help:"Leave out lines of the list that are not addresses, and list them."`
+	MaxCharge *int64 `name:"max-charge" placeholder:"MICROS" help:"Stop the run before it costs more than this, in micros (millionths of a euro)."`
 }
 
 // Help returns the command's help text.
 func (*Scrape) Help() string {
-	return `It looks at the page, shows what could become rows as tables, asks which, reads all pages and writes the rows. Of a list
-it looks at the first address, and reads the others the same way. No selector is needed.
+	return `It reads the page, shows the possible rows as tables, asks which ones you want, reads all pages and writes the rows. For a
+list it proposes rows from the first address and reads the others the same way. No selector is needed.
 
 Examples:
 
@@ -47,8 +47,8 @@ Examples:
   shoal scrape list.txt --yes --format jsonl -o rows.jsonl
   shoal scrape --scraper lamps -o lamps.csv                             again, tomorrow
 
-What was chosen is saved as a scraper, which 'shoal scraper' shows and changes. Ctrl-C stops following, never the run;
-'shoal rows' writes its rows later. The exit codes are those of 'shoal run --follow'.`
+Your choice is saved as a scraper, which 'shoal scraper' shows and changes. Ctrl-C stops following, not the run; 'shoal
+rows' writes its rows later. The exit codes are those of 'shoal run --follow'.`
 }
 
 // Run goes from an address to rows.

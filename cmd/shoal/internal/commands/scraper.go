@@ -26,11 +26,11 @@ type Scrapers struct {
 
 // Help returns the command's help text.
 func (*Scrapers) Help() string {
-	return `A scraper says where to read and which fields. In a file it is the JSON of the API's ScraperDTO.
+	return `A scraper defines where to read and which fields to extract. A scraper file is the JSON of the API's ScraperDTO.
 
 Examples:
 
-  shoal detect https://shop.example/lamps -o lamps.json     what a page could be read with
+  shoal detect https://shop.example/lamps -o lamps.json     propose a scraper for a page
   shoal scraper put lamps.json
   shoal scraper get lamps -o lamps.json
   shoal scraper copy lamps chairs`
@@ -40,7 +40,7 @@ Examples:
 type ScraperList struct {
 	Connection
 	Group string `help:"Only scrapers of this group, by name or id." placeholder:"GROUP"`
-	Q     string `name:"name" help:"Only scrapers whose name has this text." placeholder:"TEXT"`
+	Q     string `name:"name" help:"Only scrapers whose name contains this text." placeholder:"TEXT"`
 	Limit int    `default:"50" help:"Most scrapers to list, up to 1,000."`
 	JSON  bool   `help:"Print the server's answer as JSON."`
 }
@@ -131,14 +131,14 @@ type ScraperPut struct {
 	Connection
 	File  string `arg:"" help:"File with the scraper's JSON; - reads standard input."`
 	Name  string `help:"Save it under this name." placeholder:"NAME"`
-	Group string `help:"Save it in this group, by name or id; made when there is none of that name." placeholder:"GROUP"`
-	New   bool   `help:"Make a new scraper, although the file names one by its id."`
+	Group string `help:"Save it in this group, by name or id; created if the name is new." placeholder:"GROUP"`
+	New   bool   `help:"Create a new scraper, even if the file has an id."`
 	JSON  bool   `help:"Print the server's answer as JSON."`
 }
 
 // Help returns the command's help text.
 func (*ScraperPut) Help() string {
-	return `A file with an id replaces that scraper; without one a new scraper is made. It prints the id.`
+	return `A file with an id replaces that scraper; a file without one creates a new scraper. The command prints the id.`
 }
 
 // maxScraper bounds the file of a scraper, in bytes.
@@ -234,7 +234,7 @@ type ScraperCopy struct {
 	Connection
 	Scraper string `arg:"" help:"Name or id of the scraper."`
 	Name    string `arg:"" help:"Name of the copy."`
-	Group   string `help:"Save it in this group, by name or id; made when there is none of that name." placeholder:"GROUP"`
+	Group   string `help:"Save it in this group, by name or id; created if the name is new." placeholder:"GROUP"`
 	JSON    bool   `help:"Print the server's answer as JSON."`
 }
 
@@ -277,7 +277,7 @@ type ScraperDelete struct {
 
 // Help returns the command's help text.
 func (*ScraperDelete) Help() string {
-	return `It shows what goes with the scraper and asks. Rows that were scraped, and the history of runs, stay.`
+	return `It shows what is deleted with the scraper and asks for confirmation. Scraped rows and the history of runs stay.`
 }
 
 // Run deletes a scraper.

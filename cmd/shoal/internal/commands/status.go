@@ -19,7 +19,7 @@ type Status struct {
 
 // Help returns the command's help text.
 func (*Status) Help() string {
-	return `It asks as an administrator, with a token of the local issuer from the data directory, or with the sign-in token in
+	return `It signs in as an administrator, with a token of the local issuer from the data directory, or with the sign-in token in
 SHOAL_KEY.`
 }
 

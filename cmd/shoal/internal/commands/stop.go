@@ -16,8 +16,8 @@ type Stop struct {
 
 // Help returns the command's help text.
 func (*Stop) Help() string {
-	return `The run takes nothing new; pages that were already fetched are still stored and charged, and what is stored stays. The
-call waits for that, up to 10 s. Stopping what does not run changes nothing.
+	return `The run fetches no new pages. Pages already fetched are still stored and charged, for which the command waits up to 10 s.
+Stored rows stay. Stopping a run that is not running changes nothing.
 
 Example:
 

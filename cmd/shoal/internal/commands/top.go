@@ -22,16 +22,16 @@ const (
 // Top is 'shoal top', the cluster's nodes and pace, redrawn each second.
 type Top struct {
 	Connection
-	Once bool `help:"Print one frame, after a second of looking, and end."`
+	Once bool `help:"Print one frame, after observing for a second, and exit."`
 }
 
 // Help returns the command's help text.
 func (*Top) Help() string {
-	return `It shows the cluster as it is, drawn again each second: the leader, the pace of pages and errors, what is out, how far each
-topic lags, and of every node its state, its part in Raft and how many entries it lags (- when it did not say), its shards
-(+ those on the move), the tasks it holds, its pace and the age of its newest heartbeat. q or Ctrl-C ends it.
+	return `It shows the cluster, redrawn every second: the leader, the pace of pages and errors, the units that are out, and the lag of
+each topic. For every node it shows its state, its role in Raft, how many entries it lags behind (- if it did not report),
+its shards (+ those being moved), its tasks, its pace and the age of its last heartbeat. q or Ctrl-C ends it.
 
-It asks as an administrator, with a token of the local issuer from the data directory, or with the sign-in token in
+It signs in as an administrator, with a token of the local issuer from the data directory, or with the sign-in token in
 SHOAL_KEY.
 
 Examples:

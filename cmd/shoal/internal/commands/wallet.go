@@ -114,15 +114,15 @@ func Lines(entry *api.Transaction) string {
 // WalletAdjust is 'shoal wallet adjust', an operator's ledger entry in a customer's wallet.
 type WalletAdjust struct {
 	Connection
-	Micros   int64  `required:"" help:"Amount in micros, millionths of a euro; negative takes away." placeholder:"N"`
-	Note     string `required:"" help:"Why, for the ledger." placeholder:"TEXT"`
-	Customer string `help:"Whose wallet; by default that of the data directory's API key." placeholder:"REF"`
+	Micros   int64  `required:"" help:"Amount in micros (millionths of a euro). A negative one is taken away." placeholder:"N"`
+	Note     string `required:"" help:"Reason, for the ledger." placeholder:"TEXT"`
+	Customer string `help:"Customer whose wallet changes; by default that of the data directory's API key." placeholder:"REF"`
 	JSON     bool   `help:"Print the ledger entry as JSON."`
 }
 
 // Help returns the command's help text.
 func (*WalletAdjust) Help() string {
-	return `It acts as an administrator, with a token of the local issuer from the data directory, or with the sign-in token in
+	return `It signs in as an administrator, with a token of the local issuer from the data directory, or with the sign-in token in
 SHOAL_KEY.
 
 Example, 25 EUR:

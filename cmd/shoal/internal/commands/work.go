@@ -22,12 +22,12 @@ type Work struct {
 
 // Help returns the command's help text.
 func (*Work) Help() string {
-	return `An item is WAITING until it is due, READY for a node, HELD by one, or FAILED: given up. What was given up comes first,
-then what has stood still longest. The service's own items have no customer.
+	return `An item is WAITING until it is due, READY for a node, HELD by one, or FAILED (given up). Failed items come first, then
+those without progress for longest. The service's own items have no customer.
 
 The kinds: ` + strings.Join(work.Kinds(), ", ") + `.
 
-It asks as an administrator, with a token of the local issuer from the data directory, or with the sign-in token in
+It signs in as an administrator, with a token of the local issuer from the data directory, or with the sign-in token in
 SHOAL_KEY.`
 }
 

@@ -49,19 +49,19 @@ const (
 
 // Cluster is 'shoal cluster demo', a whole cluster on one machine.
 type Cluster struct {
-	Data     string `help:"Directory of everything that is kept." default:"./cluster-demo" placeholder:"DIR"`
+	Data     string `help:"Directory for all data." default:"./cluster-demo" placeholder:"DIR"`
 	Listen   string `help:"Address of the first API server; the second has the next port." default:"127.0.0.1:8080" placeholder:"IP:PORT"`
-	BasePort int    `help:"First port of the nodes, three for each." default:"7400"`
+	BasePort int    `help:"First port of the nodes. Each node uses three." default:"7400"`
 
 	service.Connections `embed:""`
-	RebindServices      bool `group:"services" help:"Kafka and the database are this cluster's from now on, whosever they were."`
+	RebindServices      bool `group:"services" help:"Bind this cluster to the given Kafka and database, even if they belonged to another cluster."`
 }
 
 // Help returns the command's help text.
 func (*Cluster) Help() string {
-	return `It makes a certificate authority and starts three control-plane nodes, three fetchers and two each of the rest on the
-loopback: as processes against the Kafka, ClickHouse and Redis that are given, or all in this process with nothing
-installed. A run of the demo web goes through them, and then you add, drain, stop and lose nodes: it takes commands.
+	return `It creates a certificate authority and starts three control-plane nodes, three fetchers and two nodes of each other role
+on the loopback. They run as processes on the given Kafka, ClickHouse and Redis, or all in this process with nothing
+installed. A run reads the demo web, and then you type commands to add, drain, stop and kill nodes.
 
 Examples:
 

@@ -44,16 +44,16 @@ const (
 
 // Command is 'shoal demo', the first run: a service, a small web and a list run over it.
 type Command struct {
-	Data   string `help:"Directory of everything that is kept." default:"./data" placeholder:"DIR"`
+	Data   string `help:"Directory for all data." default:"./data" placeholder:"DIR"`
 	Listen string `help:"Address of the API." default:"127.0.0.1:8080" placeholder:"HOST:PORT"`
 }
 
 // Help returns the command's help text.
 func (*Command) Help() string {
-	return `It serves as 'shoal serve' does, plays a web of 40 small shops on the loopback, reads its 2,000 pages through the public
-API, shows rows, ledger and balance, and goes on serving until Ctrl-C. Run it again: it finds its data.
+	return `It serves as 'shoal serve' does and adds a web of 40 small shops on the loopback. It reads their 2,000 pages through the
+public API and shows rows, ledger and balance. Then it serves until Ctrl-C. When run again it finds its data.
 
-Only the demo's own scraper may read faster than one page per second and host; your lists stay polite.`
+Only the demo's own scraper may exceed one page per second and host; your lists stay polite.`
 }
 
 // Run serves, runs the demo, and keeps serving until the context ends.

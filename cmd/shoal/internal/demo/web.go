@@ -13,7 +13,7 @@ import (
 // service's.
 type Web struct {
 	Listen string `help:"Address of the demo web." default:"127.0.0.1:8090" placeholder:"IP:PORT"`
-	List   int    `help:"Print that many of its addresses and end, instead of serving." placeholder:"N"`
+	List   int    `help:"Print this many of its addresses and exit, instead of serving." placeholder:"N"`
 }
 
 // Run serves until the context ends.

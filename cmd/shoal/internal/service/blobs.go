@@ -14,8 +14,8 @@ import (
 
 // BackupFlags configure the leader's automatic backups.
 type BackupFlags struct {
-	Every time.Duration `name:"backup-every" group:"operation" help:"Time between two backups of the state, which the leader writes to --blobs; 0: none." default:"24h"`
-	Keep  int           `name:"backup-keep" group:"operation" help:"Newest backups that are kept; older ones go." default:"7"`
+	Every time.Duration `name:"backup-every" group:"operation" help:"Time between two backups of the state, which the leader writes to --blobs; 0: no backups." default:"24h"`
+	Keep  int           `name:"backup-keep" group:"operation" help:"Number of backups to keep. Older ones are removed." default:"7"`
 }
 
 func (b *BackupFlags) check() error {

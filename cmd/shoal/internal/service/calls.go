@@ -14,9 +14,9 @@ import (
 
 // CallFlags say how often callers may use the API.
 type CallFlags struct {
-	Rates          Rates          `name:"rate" group:"operation" mapsep:"," help:"How often a key may make calls of a class, and as many at once: run=20/1m. The class anonymous is of an address, for calls without a valid credential." placeholder:"CLASS=COUNT/PER"`
-	TrustedProxies []netip.Prefix `group:"operation" help:"Ranges of proxies that stand before the API: their Forwarded or X-Forwarded-For say who calls, and they may have any number of connections. None by default: who connects calls." placeholder:"CIDR"`
-	CustomerRates  Rates          `name:"customer-rate" group:"operation" mapsep:"," help:"How often all keys of a customer may together; by default ten times as often as a key." placeholder:"CLASS=COUNT/PER"`
+	Rates          Rates          `name:"rate" group:"operation" mapsep:"," help:"Rate limit of an API key for a class of calls, such as run=20/1m. The count is also the burst. The class anonymous limits calls without a valid credential, by IP address." placeholder:"CLASS=COUNT/PER"`
+	TrustedProxies []netip.Prefix `group:"operation" help:"Address ranges of proxies in front of the API. Their Forwarded or X-Forwarded-For header names the caller, and their connections are not limited. None by default: the connecting address is the caller." placeholder:"CIDR"`
+	CustomerRates  Rates          `name:"customer-rate" group:"operation" mapsep:"," help:"Rate limit of all keys of a customer together; by default ten times that of one key." placeholder:"CLASS=COUNT/PER"`
 }
 
 // Rates are figures by class: CLASS=COUNT/PER,…

@@ -9,8 +9,8 @@ import (
 
 // TLSFlags configure the encryption of customers' connections.
 type TLSFlags struct {
-	Cert string `group:"operation" help:"Certificate of --listen with its chain (PEM), which then speaks https. Without it a proxy has to encrypt what comes from other machines. A new pair is taken without a restart." type:"path" placeholder:"FILE"`
-	Key  string `group:"operation" help:"Key of that certificate (PEM)." type:"path" placeholder:"FILE"`
+	Cert string `group:"operation" help:"Certificate of --listen with its chain (PEM); --listen then serves https. Without it a proxy must encrypt connections from other machines. A new pair is loaded without a restart." type:"path" placeholder:"FILE"`
+	Key  string `group:"operation" help:"Private key of --tls-cert (PEM)." type:"path" placeholder:"FILE"`
 }
 
 // open reads the pair, nil if none is named.

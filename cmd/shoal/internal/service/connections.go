@@ -23,33 +23,33 @@ import (
 // embedded in the process. A tag secret marks values, or passwords in URLs, that must not be on the
 // command line, which everybody on the machine can read.
 type Connections struct {
-	KafkaBrokers      []string `group:"services" help:"Kafka, instead of a log in this process." placeholder:"HOST:PORT"`
-	KafkaTLS          bool     `group:"services" help:"TLS to the brokers, by the system's authorities unless --kafka-ca-file names others."`
-	KafkaCAFile       string   `group:"services" help:"Authorities of the brokers' certificates (PEM)." type:"path" placeholder:"FILE"`
-	KafkaCertFile     string   `group:"services" help:"Certificate to show to the brokers (PEM)." type:"path" placeholder:"FILE"`
-	KafkaKeyFile      string   `group:"services" help:"Key of that certificate (PEM)." type:"path" placeholder:"FILE"`
-	KafkaSASL         string   `name:"kafka-sasl" group:"services" help:"Sign in at the brokers: PLAIN, SCRAM-SHA-256 or SCRAM-SHA-512." placeholder:"MECHANISM"`
-	KafkaUser         string   `group:"services" help:"User of --kafka-sasl." placeholder:"USER"`
-	KafkaPassword     string   `group:"services" help:"Password of --kafka-user; not on the command line." placeholder:"PASSWORD" secret:"value"`
-	KafkaPasswordFile string   `group:"services" help:"File that holds it." type:"path" placeholder:"FILE"`
+	KafkaBrokers      []string `group:"services" help:"Kafka brokers, instead of a log in this process." placeholder:"HOST:PORT"`
+	KafkaTLS          bool     `group:"services" help:"Use TLS to the brokers, with the system's certificate authorities unless --kafka-ca-file is set."`
+	KafkaCAFile       string   `group:"services" help:"Certificate authorities for the brokers (PEM)." type:"path" placeholder:"FILE"`
+	KafkaCertFile     string   `group:"services" help:"Client certificate for the brokers (PEM)." type:"path" placeholder:"FILE"`
+	KafkaKeyFile      string   `group:"services" help:"Private key of --kafka-cert-file (PEM)." type:"path" placeholder:"FILE"`
+	KafkaSASL         string   `name:"kafka-sasl" group:"services" help:"SASL mechanism for the brokers: PLAIN, SCRAM-SHA-256 or SCRAM-SHA-512." placeholder:"MECHANISM"`
+	KafkaUser         string   `group:"services" help:"User for --kafka-sasl." placeholder:"USER"`
+	KafkaPassword     string   `group:"services" help:"Password of --kafka-user; refused on the command line." placeholder:"PASSWORD" secret:"value"`
+	KafkaPasswordFile string   `group:"services" help:"File with the password of --kafka-user." type:"path" placeholder:"FILE"`
 
 	ClickhouseURL          string `group:"services" help:"ClickHouse (HTTP), instead of SQLite in the data directory: http://HOST:PORT/DATABASE or https://…." placeholder:"URL" secret:"url"`
-	ClickhouseUser         string `group:"services" help:"User at ClickHouse, instead of one that the URL names." placeholder:"USER"`
-	ClickhousePassword     string `group:"services" help:"Password of --clickhouse-user; not on the command line." placeholder:"PASSWORD" secret:"value"`
-	ClickhousePasswordFile string `group:"services" help:"File that holds it." type:"path" placeholder:"FILE"`
-	ClickhouseCAFile       string `group:"services" help:"Authorities of ClickHouse's certificate (PEM)." type:"path" placeholder:"FILE"`
+	ClickhouseUser         string `group:"services" help:"ClickHouse user, instead of the one in the URL." placeholder:"USER"`
+	ClickhousePassword     string `group:"services" help:"Password of --clickhouse-user; refused on the command line." placeholder:"PASSWORD" secret:"value"`
+	ClickhousePasswordFile string `group:"services" help:"File with the password of --clickhouse-user." type:"path" placeholder:"FILE"`
+	ClickhouseCAFile       string `group:"services" help:"Certificate authorities for ClickHouse (PEM)." type:"path" placeholder:"FILE"`
 
-	RedisAddr         string `group:"services" help:"Redis, instead of limits and caches of each process; redis://HOST:PORT/DATABASE, and rediss:// with TLS, will do, too." placeholder:"HOST:PORT" secret:"url"`
-	RedisUser         string `group:"services" help:"User at Redis, instead of one that the URL names; the default user without either." placeholder:"USER"`
-	RedisPassword     string `group:"services" help:"Password at Redis; not on the command line." placeholder:"PASSWORD" secret:"value"`
-	RedisPasswordFile string `group:"services" help:"File that holds it." type:"path" placeholder:"FILE"`
-	RedisCAFile       string `group:"services" help:"Authorities of Redis's certificate (PEM)." type:"path" placeholder:"FILE"`
+	RedisAddr         string `group:"services" help:"Redis, instead of limits and caches in each process. redis://HOST:PORT/DATABASE, or rediss:// for TLS, works too." placeholder:"HOST:PORT" secret:"url"`
+	RedisUser         string `group:"services" help:"Redis user, instead of the one in the URL. With neither, the default user." placeholder:"USER"`
+	RedisPassword     string `group:"services" help:"Redis password; refused on the command line." placeholder:"PASSWORD" secret:"value"`
+	RedisPasswordFile string `group:"services" help:"File with the Redis password." type:"path" placeholder:"FILE"`
+	RedisCAFile       string `group:"services" help:"Certificate authorities for Redis (PEM)." type:"path" placeholder:"FILE"`
 
-	Blobs             string `group:"services" help:"Where blobs are, backups among them: s3://BUCKET?endpoint=URL&region=NAME, or dir:PATH for a process alone. By default a process alone has them in its data directory, and a cluster has none." placeholder:"PLACE" secret:"url"`
+	Blobs             string `group:"services" help:"Blob store, which also holds backups: s3://BUCKET?endpoint=URL&region=NAME, or dir:PATH for a single process. By default a single process uses its data directory, and a cluster has no blob store." placeholder:"PLACE" secret:"url"`
 	BlobsUser         string `group:"services" help:"Access key at the S3 store." placeholder:"KEY"`
-	BlobsPassword     string `group:"services" help:"Secret of that key; not on the command line." placeholder:"SECRET" secret:"value"`
-	BlobsPasswordFile string `group:"services" help:"File that holds it." type:"path" placeholder:"FILE"`
-	BlobsCAFile       string `group:"services" help:"Authorities of the S3 store's certificate (PEM)." type:"path" placeholder:"FILE"`
+	BlobsPassword     string `group:"services" help:"Secret key of --blobs-user; refused on the command line." placeholder:"SECRET" secret:"value"`
+	BlobsPasswordFile string `group:"services" help:"File with the secret key of --blobs-user." type:"path" placeholder:"FILE"`
+	BlobsCAFile       string `group:"services" help:"Certificate authorities for the S3 store (PEM)." type:"path" placeholder:"FILE"`
 }
 
 // maxSecretFile bounds the file of a password or a CA, in bytes.

@@ -8,13 +8,13 @@ import (
 
 // MailFlags configure e-mails to customers.
 type MailFlags struct {
-	Address      string `name:"smtp" group:"mail" help:"SMTP server that sends e-mails to customers; none by default, and then none are sent." placeholder:"HOST:PORT"`
-	From         string `name:"smtp-from" group:"mail" help:"Address that e-mails come from." placeholder:"ADDRESS"`
-	Encryption   string `name:"smtp-tls" group:"mail" help:"How the connection is encrypted: starttls, tls from its first byte on, or none." enum:"starttls,tls,none" default:"starttls"`
-	User         string `name:"smtp-user" group:"mail" help:"User at the SMTP server, if it wants one." placeholder:"NAME"`
-	Password     string `name:"smtp-password" group:"mail" help:"Its password: better in SHOAL_SMTP_PASSWORD or --smtp-password-file than on a command line." placeholder:"TEXT"`
-	PasswordFile string `name:"smtp-password-file" group:"mail" help:"File with the password." type:"path" placeholder:"FILE"`
-	CAFile       string `name:"smtp-ca-file" group:"mail" help:"Authorities of the SMTP server's certificate in PEM, instead of the system's." type:"path" placeholder:"FILE"`
+	Address      string `name:"smtp" group:"mail" help:"SMTP server for e-mails to customers. Without it no e-mails are sent." placeholder:"HOST:PORT"`
+	From         string `name:"smtp-from" group:"mail" help:"Sender address of e-mails." placeholder:"ADDRESS"`
+	Encryption   string `name:"smtp-tls" group:"mail" help:"Encryption of the connection: starttls, tls (from the first byte) or none." enum:"starttls,tls,none" default:"starttls"`
+	User         string `name:"smtp-user" group:"mail" help:"User at the SMTP server, if it requires one." placeholder:"NAME"`
+	Password     string `name:"smtp-password" group:"mail" help:"Password of --smtp-user. Prefer SHOAL_SMTP_PASSWORD or --smtp-password-file to the command line." placeholder:"TEXT"`
+	PasswordFile string `name:"smtp-password-file" group:"mail" help:"File with the password of --smtp-user." type:"path" placeholder:"FILE"`
+	CAFile       string `name:"smtp-ca-file" group:"mail" help:"Certificate authorities for the SMTP server (PEM), instead of the system's." type:"path" placeholder:"FILE"`
 }
 
 // server is the SMTP server that the flags name. Its error names the flag.

@@ -16,19 +16,19 @@ import (
 // ModelFlags say which language model AI_CONF scrapers may ask for what a page does not state, and
 // how much they may use it.
 type ModelFlags struct {
-	URL        string         `group:"model" help:"Endpoint that speaks OpenAI's chat completions, such as https://api.openai.com/v1, for what AI_CONF does not find stated; none by default." placeholder:"URL"`
+	URL        string         `group:"model" help:"Endpoint with OpenAI's chat completions API, such as https://api.openai.com/v1. It is asked for what AI_CONF does not find stated on a page; none by default." placeholder:"URL"`
 	Name       string         `group:"model" help:"Name of the model." placeholder:"NAME"`
-	Key        string         `group:"model" help:"Its key: better in SHOAL_MODEL_KEY or --model-key-file than on a command line." placeholder:"KEY"`
-	KeyFile    string         `group:"model" help:"File with the key." type:"path" placeholder:"FILE"`
-	Allow      []netip.Prefix `group:"model" help:"Private ranges that its endpoint may stand in; pages are never read there." placeholder:"CIDR"`
-	Timeout    time.Duration  `group:"model" help:"Of one question, at most --fetch-timeout." default:"30s"`
-	MaxAnswer  int            `group:"model" help:"Tokens of one answer, at most." default:"4000"`
-	PageTokens int64          `group:"model" help:"Tokens of one page, question and answer together, at most." default:"40000"`
-	DayTokens  int64          `group:"model" help:"Tokens of this process in one UTC day, at most; one customer leaves a fifth." default:"5000000"`
-	PriceIn    float64        `group:"model" help:"EUR of a million tokens asked; without prices the caps of cost do not apply." default:"0"`
-	PriceOut   float64        `group:"model" help:"EUR of a million tokens answered." default:"0"`
-	PageCost   float64        `group:"model" help:"EUR of one page, at most; 0: only its tokens are capped." default:"0"`
-	DayCost    float64        `group:"model" help:"EUR of this process in one UTC day, at most; 0: only its tokens are capped." default:"0"`
+	Key        string         `group:"model" help:"API key of the endpoint. Prefer SHOAL_MODEL_KEY or --model-key-file to the command line." placeholder:"KEY"`
+	KeyFile    string         `group:"model" help:"File with the API key of the endpoint." type:"path" placeholder:"FILE"`
+	Allow      []netip.Prefix `group:"model" help:"Private address ranges that the model's endpoint may be in. Pages are never fetched from them." placeholder:"CIDR"`
+	Timeout    time.Duration  `group:"model" help:"Timeout of one question, at most --fetch-timeout." default:"30s"`
+	MaxAnswer  int            `group:"model" help:"Most tokens of one answer." default:"4000"`
+	PageTokens int64          `group:"model" help:"Most tokens for one page, question and answer together." default:"40000"`
+	DayTokens  int64          `group:"model" help:"Most tokens of this process in one UTC day. One customer alone may use four fifths." default:"5000000"`
+	PriceIn    float64        `group:"model" help:"EUR per million input tokens. Without prices the cost caps do not apply." default:"0"`
+	PriceOut   float64        `group:"model" help:"EUR per million output tokens." default:"0"`
+	PageCost   float64        `group:"model" help:"Most EUR for one page; 0: only tokens are capped." default:"0"`
+	DayCost    float64        `group:"model" help:"Most EUR of this process in one UTC day; 0: only tokens are capped." default:"0"`
 }
 
 // microsPerEUR is how many micros a euro has.

@@ -12,13 +12,13 @@ import (
 
 // OpenIDFlags say whose tokens sign customers in, besides those of the local issuer.
 type OpenIDFlags struct {
-	Issuer           string         `group:"sign-in" help:"OpenID Connect issuer whose tokens sign customers in: its address as its tokens spell it, https. None by default: 'shoal token' signs in." placeholder:"URL"`
-	Audience         []string       `group:"sign-in" help:"Audiences that its tokens are for: the client or API as which this service is registered there. One of them will do." placeholder:"NAME"`
-	Admins           []string       `group:"sign-in" help:"Subjects of its tokens that administer the service, as do tokens with the role admin." placeholder:"SUB"`
-	Allow            []netip.Prefix `group:"sign-in" help:"Private ranges that the issuer may stand in; pages are never read there." placeholder:"CIDR"`
-	ClientID         string         `name:"client-id" group:"sign-in" help:"What the issuer calls this service: browsers sign in there then, and come back to /sign-in/openid/callback. Register that address below --public-url. ID tokens for it do in calls only if it is an audience." placeholder:"NAME"`
-	ClientSecretFile string         `name:"client-secret-file" group:"sign-in" help:"File with the secret that goes with it; none for a public client." type:"path" placeholder:"FILE"`
-	CAFile           string         `name:"ca-file" group:"sign-in" help:"Authorities of the issuer's certificate (PEM), instead of the system's." type:"path" placeholder:"FILE"`
+	Issuer           string         `group:"sign-in" help:"OpenID Connect issuer whose tokens sign customers in: its https address, spelled as in its tokens. None by default: 'shoal token' makes sign-in tokens." placeholder:"URL"`
+	Audience         []string       `group:"sign-in" help:"Accepted audiences of its tokens: the client or API registered at the issuer for this service. A token needs one of them." placeholder:"NAME"`
+	Admins           []string       `group:"sign-in" help:"Subjects whose tokens administer the service, besides tokens with the role admin." placeholder:"SUB"`
+	Allow            []netip.Prefix `group:"sign-in" help:"Private address ranges that the issuer may be in. Pages are never fetched from them." placeholder:"CIDR"`
+	ClientID         string         `name:"client-id" group:"sign-in" help:"Client id of this service at the issuer. Browsers then sign in there and return to /sign-in/openid/callback below --public-url, which you register at the issuer. API calls accept ID tokens for this client only if --oidc-audience names it." placeholder:"NAME"`
+	ClientSecretFile string         `name:"client-secret-file" group:"sign-in" help:"File with the secret of --oidc-client-id; none for a public client." type:"path" placeholder:"FILE"`
+	CAFile           string         `name:"ca-file" group:"sign-in" help:"Certificate authorities for the issuer (PEM), instead of the system's." type:"path" placeholder:"FILE"`
 }
 
 // check reports settings that cannot work. It reads the CA file.

@@ -27,15 +27,15 @@ type Command struct{ Config }
 
 // Help returns the command's help text.
 func (*Command) Help() string {
-	return `The first start makes the self-hosting customer and writes its API key to DIR/api-key; while the service runs,
-DIR/address says where. The other commands read both. SIGTERM and Ctrl-C stop it cleanly.
+	return `The first start creates the self-hosting customer and writes its API key to DIR/api-key. While the service runs,
+DIR/address has its address. The other commands read both. SIGTERM and Ctrl-C stop the service cleanly.
 
 Examples:
 
   shoal serve
   shoal serve --data /var/lib/shoal --listen 0.0.0.0:8080
   shoal serve --search-engines engines.json     # [{"name": "searxng", "url": "https://…/search?q={query}&format=json"}]
-  shoal serve --egress-allow 10.20.0.0/16 --max-host-rate 50     # sites of your own network, faster`
+  shoal serve --egress-allow 10.20.0.0/16 --max-host-rate 50     # sites in your own network, faster`
 }
 
 // Upper bounds of a log.

@@ -11,10 +11,10 @@ import (
 
 // StripeFlags configure customers' payments, for API servers only. All are given, or none.
 type StripeFlags struct {
-	KeyFile    string `group:"payments" help:"File with an API key of the Stripe account that takes top-ups; without it there are none, and 'shoal wallet adjust' stays the way." type:"path" placeholder:"FILE"`
-	SecretFile string `group:"payments" help:"File with the signing secret of the account's webhook endpoint, which is /api/subscription/webhook of this API." type:"path" placeholder:"FILE"`
-	ReturnURL  string `group:"payments" help:"Where customers' browsers find this API: a checkout comes back there." placeholder:"https://HOST"`
-	URL        string `hidden:"" help:"Of Stripe's API. For tests." placeholder:"URL"`
+	KeyFile    string `group:"payments" help:"File with an API key of the Stripe account for top-ups. Without it there are no top-ups, only 'shoal wallet adjust'." type:"path" placeholder:"FILE"`
+	SecretFile string `group:"payments" help:"File with the signing secret of the account's webhook endpoint, /api/subscription/webhook of this API." type:"path" placeholder:"FILE"`
+	ReturnURL  string `group:"payments" help:"Address of this API for customers' browsers. A checkout returns there." placeholder:"https://HOST"`
+	URL        string `hidden:"" help:"Address of Stripe's API. For tests." placeholder:"URL"`
 }
 
 func (f *StripeFlags) check() error {

@@ -24,8 +24,8 @@ func agentDocument(ops []*operation.Operation, of ...func(*operation.About)) ([]
 	return document(tools, append(of, func(said *operation.About) {
 		said.Part = true
 		said.Title += " for agents"
-		said.Description = "The operations that agents may call, as tools of POST /mcp, named by their ids. " +
-			"Every text that was scraped comes marked as data there. " + said.Description
+		said.Description = "The operations that agents may call as tools of POST /mcp, named " +
+			"by their ids. There, every scraped text is marked as data. " + said.Description
 	})...)
 }
 
@@ -48,44 +48,41 @@ func tags() []operation.Tag {
 	return []operation.Tag{
 		{Name: "Scrapers", Description: "Saved scrapers: what is read from which pages, and how."},
 		{Name: "Runs", Description: "Runs of scrapers and of lists of addresses, and samples."},
-		{Name: "File uploads", Description: "Scrapers whose rows are those of an uploaded file."},
-		{Name: "Previews", Description: "What would be read from a page. They save nothing."},
-		{Name: "Scraper jobs", Description: "What became of runs: history, errors, progress."},
-		{Name: "Data", Description: "Scraped rows, by pages or as one file."},
+		{Name: "File uploads", Description: "Scrapers whose rows come from an uploaded file."},
+		{Name: "Previews", Description: "Previews of what a page would give. They save nothing."},
+		{Name: "Scraper jobs", Description: "The runs' history, errors and progress."},
+		{Name: "Data", Description: "Scraped rows, page by page or as one file."},
 		{Name: "Groups", Description: "Groups of scrapers, each with one collection of rows."},
-		{Name: "Shared groups", Description: "Groups that others may read, by their addresses."},
-		{Name: "Sitemaps", Description: "What the sitemaps of scrapers' sites name."},
+		{Name: "Shared groups", Description: "Groups shared for reading, by e-mail address."},
+		{Name: "Sitemaps", Description: "Addresses in the sitemaps of scrapers' sites."},
 		{Name: "Sites", Description: "Fixed lists of links that the runs of a scraper read."},
 		{Name: "Schemas", Description: "Extraction schemas: the customer's own and global ones."},
 		{Name: "Wallet", Description: "The prepaid wallet: balance, entries, prices, top-ups."},
 		{Name: "Subscriptions", Description: "Legacy plans, subscriptions to them, and invoices."},
 		{Name: "Customer", Description: "The customer's profile, preferences and agreement."},
-		{Name: "API keys", Description: "Keys that programs call with."},
-		{Name: "Notifications", Description: "What customers are told, and how they want to be."},
-		{Name: "Webhooks", Description: "Where customers are told of events by signed requests."},
-		{Name: "Events", Description: "One stream of what changes of all that is a customer's."},
-		{Name: "Sign-in", Description: "Sessions of people, who have a password here."},
-		{Name: "Passkeys", Description: "Sign-ins by a device's lock, without a password."},
-		{Name: "Programs", Description: "Programs that people let call in their stead: OAuth 2.1."},
-		{Name: "Administration", Description: "What operators ask of the service and tell it."},
-		{Name: "Agents", Description: "The gateway of agents, which calls operations as tools."},
-		{Name: "System", Description: "Questions to the server itself, by probes and tools."},
+		{Name: "API keys", Description: "Keys with which programs call the API."},
+		{Name: "Notifications", Description: "Notifications and their preferences."},
+		{Name: "Webhooks", Description: "Addresses to which events are sent as signed requests."},
+		{Name: "Events", Description: "One stream of changes to runs, wallet and notifications."},
+		{Name: "Sign-in", Description: "Sessions of people who have a password here."},
+		{Name: "Passkeys", Description: "Sign-ins with a device's lock, without a password."},
+		{Name: "Programs", Description: "Programs that call on a person's behalf: OAuth 2.1."},
+		{Name: "Administration", Description: "Operations for the operators of the service."},
+		{Name: "Agents", Description: "The agent gateway, which offers operations as tools."},
+		{Name: "System", Description: "The server itself, for probes and tools."},
 	}
 }
 
 // describe states what applies to all calls: the limits that a caller meets.
 func describe() string {
-	return fmt.Sprintf("Times: address and header lines have %v and %d bytes, bodies of up to 1 "+
-		"MiB %v, else the call ends with "+
-		"408 upload_too_slow or 431. %s A refused sender may send on for a while, up to %d MiB "+
-		"in %v, so that it reads "+
-		"its answer; then the connection ends.\n\nRates: each call names its class. "+
-		"RateLimit-Limit, RateLimit-Remaining "+
-		"and RateLimit-Reset tell of the limit that binds: the key's, or that of all keys of "+
-		"the customer together, %d times "+
-		"as much unless told otherwise. Calls without a valid credential count for their "+
-		"address. 429 has Retry-After, in "+
-		"seconds. An address has %d connections at most.", headerTimeout, maxHeader, bodyTimeout,
-		operation.DescribeBodies(),
-		lingerBytes>>20, lingerTime, limits.CustomerFactor, maxOfAddress)
+	return fmt.Sprintf("Times: the request line and headers have %v and %d bytes, bodies of up "+
+		"to 1 MiB have %v. Otherwise the call ends with 408 upload_too_slow or 431. %s A refused "+
+		"sender may go on sending, up to %d MiB in %v, so that it reads its answer; then the "+
+		"connection ends.\n\nRates: each operation names its rate class. RateLimit-Limit, "+
+		"RateLimit-Remaining and RateLimit-Reset describe the limit that binds. That is the "+
+		"key's, or that of all the customer's keys together, by default %d times as much. Calls "+
+		"without a valid credential count for their address. 429 has Retry-After, in seconds. "+
+		"An address has at most %d connections.", headerTimeout, maxHeader, bodyTimeout,
+		operation.DescribeBodies(), lingerBytes>>20, lingerTime, limits.CustomerFactor,
+		maxOfAddress)
 }

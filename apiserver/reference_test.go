@@ -105,8 +105,8 @@ func (d *openAPI) page(ops []*operation.Operation) string {
 	text.WriteString("# Operations\n\n" +
 		"Written from the code by `go test ./apiserver -run TestOperationReferenceIsAsBuilt " +
 		"-update`.\n\n" +
-		"What holds for all of them is in [the interface](README.md), " +
-		"what a code means in [the list of codes](../reference/errors.md).\n")
+		"[The interface](README.md) describes what applies to all operations, " +
+		"[the list of codes](../reference/errors.md) what each code means.\n")
 	groups, names := map[string][]*operation.Operation{}, []string{}
 	for _, op := range ops {
 		if groups[op.Group] == nil {

@@ -24,7 +24,7 @@ func lessons() []lesson {
 			[]string{"url The page's address", "wanted What to find, such as price and title"},
 			"Find {wanted} on {url}. Call svc_preview_from_url with url, the names as fields, and " +
 				"maxChargeMicros of 10000. If a field is null, call svc_preview_scraper_from_url " +
-				"for the same page and look into the proposals' sampleData. Say what you found, " +
+				"for the same page and look at the proposals' sampleData. Say what you found, " +
 				"and what it cost." + rest},
 		{"crawl_list", "Read many addresses into rows",
 			[]string{"urls The addresses", "wanted The fields of a row"},
@@ -36,19 +36,19 @@ func lessons() []lesson {
 				"it again while the answer says unfinished. Read the rows with svc_get_data and " +
 				"jobId. Say how many rows there are, which addresses failed " +
 				"(svc_list_scraper_job_errors), and what it cost." + rest},
-		{"daily_scraper", "Set up a scraper that runs by itself",
+		{"daily_scraper", "Set up a scraper that runs on its own",
 			[]string{"url The page's address", "time When to run each day, UTC"},
-			"Have {url} read each day at {time}. Find or make a group. Preview the page with " +
-				"svc_preview_scraper_from_url and save the best proposal with " +
-				"svc_create_scraper_v2, with a schedule of five fields in cron's form. Estimate a " +
-				"run with svc_estimate_scraper, and say what a month costs at most." + rest},
+			"Set up a scraper that reads {url} each day at {time}. Find or make a group. " +
+				"Preview the page with svc_preview_scraper_from_url. Save the best proposal with " +
+				"svc_create_scraper_v2 and a cron schedule of five fields. Estimate a run with " +
+				"svc_estimate_scraper, and say what a month costs at most." + rest},
 		{"compare_runs", "Compare a scraper's newest two runs",
 			[]string{"scraper The scraper's id or name"},
 			"Compare the newest two completed runs of {scraper}. Find the scraper with " +
 				"svc_list_scrapers, and its runs with svc_list_scraper_jobs and filters of " +
 				"scraperId and state COMPLETED. Read the rows of each with svc_get_data and jobId. " +
-				"Match rows by an id, an address or a title. Say what came, what went, and what " +
-				"changed." + rest},
+				"Match rows by an id, an address or a title. Say what was added, removed " +
+				"and changed." + rest},
 	}
 }
 

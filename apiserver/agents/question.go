@@ -35,7 +35,7 @@ func (g *Gateway) ask(ctx context.Context, t *operation.Tool, c *calling,
 		return fmt.Sprintf("%s%s It costs up to %s EUR.", what, g.price(ctx, t, c, args), most), nil
 	}
 	if arranges(args) {
-		return what + " It starts runs by itself from now on. Each of them costs, with no cap " +
+		return what + " It will start runs on its own from now on. Each run costs, with no cap " +
 			"but the balance.", nil
 	}
 	var token string

@@ -26,7 +26,7 @@ func (g *Gateway) addResources() {
 		{"jobs", "jobs", "The newest runs", "svc_list_scraper_jobs", ""},
 		{"groups/{id}/rows", "rows", "The first rows of a group", "svc_get_data", "groupId"},
 		{"scrapers/{id}", "scraper", "A scraper", "svc_get_scraper_v2", "id"},
-		{"jobs/{id}", "job", "How it stands with a run", "svc_stream_scraper_job", "id"},
+		{"jobs/{id}", "job", "State and progress of a run", "svc_stream_scraper_job", "id"},
 	} {
 		tool := g.tools[r.tool]
 		if tool == nil {
@@ -42,7 +42,7 @@ func (g *Gateway) addResources() {
 			Name: r.name, Title: r.title, MIMEType: jsonType}, handler)
 	}
 	g.server.AddResourceTemplate(&mcp.ResourceTemplate{URITemplate: scheme + "tools/{name}",
-		Name: "tool", Title: "All that a tool takes and answers", MIMEType: jsonType}, g.readTool)
+		Name: "tool", Title: "A tool's full input and output", MIMEType: jsonType}, g.readTool)
 }
 
 // readTool returns the full description of a tool, including what the list leaves out.

@@ -23,7 +23,7 @@ const (
 // CursorPage is the cursor envelope of the specification.
 type CursorPage[T any] struct {
 	Items      []T     `json:"items"`
-	NextCursor *string `json:"nextCursor" doc:"Null at the end"`
+	NextCursor *string `json:"nextCursor" doc:"Null on the last page"`
 	HasMore    bool    `json:"hasMore"`
 }
 

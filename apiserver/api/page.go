@@ -38,14 +38,14 @@ func (Row) Schema() *jsonschema.Schema {
 		return &jsonschema.Schema{Type: "string", Description: doc}
 	}
 	return &jsonschema.Schema{Title: "Row", Type: "object",
-		Description: "Its members are the fields of its scraper. Those that begin with _ are " +
-			"the server's.",
+		Description: "Its members are its scraper's fields. Members that begin with _ are the " +
+			"server's.",
 		Properties: map[string]*jsonschema.Schema{
-			"_sourceUrl": text("Address of the page, as it was listed or found"),
-			"_finalUrl":  text("Where redirects led, if they did"),
+			"_sourceUrl": text("Address of the page as listed or found"),
+			"_finalUrl":  text("Address after redirects, if there were any"),
 			"_scrapedAt": {Type: "string", Format: "date-time"},
 			"_jobId":     text("Run that made the row"),
-			"_rowId":     text("The row's id, for good: GET /api/scraper/data/{rowId}/receipt"),
+			"_rowId":     text("Permanent id of the row: GET /api/scraper/data/{rowId}/receipt"),
 			"_scraperId": text("Scraper of that run"),
 		},
 		AdditionalProperties: &jsonschema.Schema{}}

@@ -17,13 +17,13 @@ import (
 
 // Texts for the descriptions of both operations.
 const (
-	PreviewDescription = "Show its warnings before the deletion. The token lets that through " +
-		"once, within 5 minutes, with the same parameters, unless what hangs on the target " +
-		"changes meanwhile."
-	CommitDescription = "Needs the token of a preview, as ?token= or X-Preview-Token; without " +
-		"one, a preview of the same " +
-		"deletion by the same customer that still holds."
-	CommitToAgents = "Needs the token that the preview of the same deletion has answered."
+	PreviewDescription = "Show the warnings to the user before the deletion. The token is " +
+		"valid once, within 5 minutes, with the same parameters, unless what depends on the " +
+		"target changes meanwhile."
+	CommitDescription = "Needs the token of a preview, as ?token= or X-Preview-Token. Without " +
+		"?token= or the header, a valid preview of the same deletion by the same customer is " +
+		"enough."
+	CommitToAgents = "Needs the token from the preview of the same deletion."
 )
 
 // CommitErrors are the faults of every deletion with a preview.
@@ -31,7 +31,7 @@ func CommitErrors() []fault.Code { return []fault.Code{fault.PreviewRequired, fa
 
 // DeletionPreview is the specification's DestructivePreviewResponseDTO.
 type DeletionPreview struct {
-	Token          string          `json:"token" doc:"Valid for 5 minutes, once"`
+	Token          string          `json:"token" doc:"Valid once, for 5 minutes"`
 	OpName         string          `json:"opName"`
 	TargetEntityID ids.ID          `json:"targetEntityId"`
 	PreviewSummary DeletionSummary `json:"previewSummary"`
@@ -41,8 +41,8 @@ type DeletionPreview struct {
 type DeletionSummary struct {
 	EntityName    string         `json:"entityName"`
 	EntityType    string         `json:"entityType"`
-	CascadeCounts map[string]int `json:"cascadeCounts" doc:"Things that the deletion reaches, by kind"`
-	Warnings      []string       `json:"warnings" doc:"To be shown to the user before the deletion"`
+	CascadeCounts map[string]int `json:"cascadeCounts" doc:"How many things are affected, by kind"`
+	Warnings      []string       `json:"warnings" doc:"Warnings to show to the user before the deletion"`
 }
 
 // PreviewDelete records a preview and makes its answer. warnings returns warnings for the user.
@@ -102,7 +102,7 @@ func Counted(n int, one, many string) string {
 
 // PreviewToken is the preview's token in a DELETE request.
 type PreviewToken struct {
-	Query  string `query:"token" agent:"required" max:"64" doc:"Of the preview. X-Preview-Token does as well."`
+	Query  string `query:"token" agent:"required" max:"64" doc:"The preview's token. X-Preview-Token works as well."`
 	Header string `header:"X-Preview-Token" max:"64"`
 }
 

@@ -54,23 +54,23 @@ func nextOf(s *client.Schedule, changed int64) Time {
 
 // Starts tells how a scraper or a group starts automatically, and how its newest starts ended.
 type Starts struct {
-	ScraperID        *ids.ID `json:"scraperId" doc:"Null of a group"`
+	ScraperID        *ids.ID `json:"scraperId" doc:"Null for a group"`
 	GroupID          ids.ID  `json:"groupId"`
-	StartType        string  `json:"startType" enum:"MANUAL,DAILY,WEEKLY,NONE" doc:"The group's"`
-	Schedule         string  `json:"schedule" doc:"The scraper's own cron expression, which wins; empty: it starts with its group"`
-	ScheduleTimezone string  `json:"scheduleTimezone" doc:"Time zone of the IANA database; empty: UTC"`
-	NextStart        Time    `json:"nextStart" doc:"Null while nothing starts it by itself"`
-	Starts           []Start `json:"starts" doc:"The newest, the newest first, at most 5"`
+	StartType        string  `json:"startType" enum:"MANUAL,DAILY,WEEKLY,NONE" doc:"Start type of the group"`
+	Schedule         string  `json:"schedule" doc:"The scraper's own cron expression, which takes precedence; empty: it starts with its group"`
+	ScheduleTimezone string  `json:"scheduleTimezone" doc:"IANA time zone; empty: UTC"`
+	NextStart        Time    `json:"nextStart" doc:"Null if it does not start automatically"`
+	Starts           []Start `json:"starts" doc:"The newest starts, newest first, at most 5"`
 }
 
 // Start is the outcome of one start.
 type Start struct {
-	At       Time    `json:"at" doc:"When it was due; of starts that were missed, the first"`
-	Outcome  string  `json:"outcome" enum:"STARTING,LAUNCHED,SKIPPED,MISSED,NOTHING" doc:"STARTING: it is being launched. LAUNCHED: at least one scraper was. MISSED: the service was down, or far behind. NOTHING: there was no scraper to launch, or it was stopped before"`
-	Launched uint32  `json:"launched" doc:"Scrapers"`
-	Skipped  uint32  `json:"skipped" doc:"Scrapers that were passed over"`
-	Missed   uint32  `json:"missed" doc:"Starts that were missed, at most 100 are counted"`
-	Reason   *string `json:"reason" doc:"Why scrapers were skipped: one of the reasons of a group's run, CUSTOMER_BLOCKED, FEATURE_NOT_IN_PLAN, PAUSED, or STILL_STARTING while the start before was being launched. Of several it is the one that somebody has to mend"`
+	At       Time    `json:"at" doc:"When it was due; for missed starts, when the first was due"`
+	Outcome  string  `json:"outcome" enum:"STARTING,LAUNCHED,SKIPPED,MISSED,NOTHING" doc:"STARTING: it is being launched. LAUNCHED: at least one scraper was launched. SKIPPED: all were skipped. MISSED: the service was down or far behind. NOTHING: there was no scraper to launch, or the start was stopped first"`
+	Launched uint32  `json:"launched" doc:"Scrapers that were launched"`
+	Skipped  uint32  `json:"skipped" doc:"Scrapers that were skipped"`
+	Missed   uint32  `json:"missed" doc:"Missed starts; at most 100 are counted"`
+	Reason   *string `json:"reason" doc:"Why scrapers were skipped: a skip reason of a group's run, CUSTOMER_BLOCKED, FEATURE_NOT_IN_PLAN, PAUSED, or STILL_STARTING (the previous start was still being launched). Of several reasons, it is the one that somebody must fix"`
 }
 
 // StartsOf tells how a scraper starts: by its own schedule, or with its group.

@@ -13,7 +13,7 @@ export interface paths {
         };
         /**
          * Lists the customer's invoices, newest first
-         * @description They are those of subscriptions, as the payment provider has told of them. Top-ups and charges are in the wallet's ledger.
+         * @description These are the invoices for subscriptions, as reported by the payment provider. Top-ups and charges are in the wallet's ledger.
          */
         get: operations["svc_list_invoices"];
         put?: never;
@@ -32,7 +32,7 @@ export interface paths {
             cookie?: never;
         };
         /**
-         * Answers the customer's profile
+         * Returns the customer's profile
          * @description Access: read. Rate class: read.
          */
         get: operations["svc_get_customer"];
@@ -43,7 +43,7 @@ export interface paths {
         put: operations["svc_put_customer"];
         /**
          * Signs the customer up
-         * @description The identity provider's user id becomes the customer's reference. Reference and e-mail address never change. A token of an OpenID Connect issuer says which address is verified; the body's is the same. Of a customer with accounts that sign in here it is the address of one of them.
+         * @description The identity provider's user id becomes the customer's reference. Reference and e-mail address never change. With a token of an OpenID Connect issuer, the body must have the address that the issuer verified. If the customer's accounts sign in here, it must have the address of one of them.
          */
         post: operations["svc_sign_up"];
         delete?: never;
@@ -60,8 +60,8 @@ export interface paths {
             cookie?: never;
         };
         /**
-         * Answers all that is the customer's, as one file
-         * @description Each line is {kind, value}. First come profile, additionalInfo, notificationPreferences, account with each passkey (accountId, passkey) of it, and grant. Then come wallet, subscription, invoice, key, webhook, group with each category and share (groupId, email) of it, schema and scraper. They are followed by site with each siteLink (siteId, link) of it, notification, feedback and transaction. Last come run with each link (jobId, url) and linkError (jobId, error) of it, and row. Values are as the other operations answer them; accounts, keys and webhooks have no secrets. Links, their errors and rows are those that are kept, of deleted groups and scrapers, too. It counts as one call, and as an open stream while it is sent. An answer that breaks off ends without its last chunk.
+         * Returns all of the customer's data as one file
+         * @description Each line is {kind, value}. First come profile, additionalInfo, notificationPreferences, account with each of its passkeys (accountId, passkey), and grant. Then come wallet, subscription, invoice, key, webhook, group with each category and share (groupId, email), schema and scraper. Then come site with each siteLink (siteId, link), notification, feedback and transaction. Last come run with each link (jobId, url) and linkError (jobId, error), and row. Values are as other operations return them; accounts, keys and webhooks have no secrets. Links, link errors and rows are all those still kept, also from deleted groups and scrapers. The call counts as one call, and as an open stream while it is sent. An interrupted answer ends without its last chunk.
          */
         get: operations["svc_export_customer"];
         put?: never;
@@ -100,12 +100,12 @@ export interface paths {
             cookie?: never;
         };
         /**
-         * Answers all that the customer keeps
+         * Returns all keys and values that the customer stores
          * @description Access: read. Rate class: read.
          */
         get: operations["svc_get_additional_info"];
         /**
-         * Keeps values under keys of the customer's own
+         * Stores values under keys that the customer chooses
          * @description Keys that are not named stay as they are. A customer has at most 100 keys, and 65,536 bytes of keys and values.
          */
         put: operations["svc_put_additional_info"];
@@ -127,8 +127,8 @@ export interface paths {
         put?: never;
         post?: never;
         /**
-         * Removes a key, and answers what remains
-         * @description A key that is not there is removed already.
+         * Removes a key, and returns what remains
+         * @description Removing a key that does not exist changes nothing.
          */
         delete: operations["svc_delete_additional_info"];
         options?: never;
@@ -144,13 +144,13 @@ export interface paths {
             cookie?: never;
         };
         /**
-         * Answers by which ways the customer is told of each event
+         * Returns how the customer is notified of each event
          * @description Access: read. Rate class: read.
          */
         get: operations["svc_get_notification_preferences"];
         /**
-         * Sets by which ways the customer is told of events
-         * @description Events that are not named stay as they are. The ways are EMAIL, IN_APP, BOTH and NONE. What cannot be sent by e-mail stands in the application.
+         * Sets how the customer is notified of each event
+         * @description Events that are not named stay as they are. The ways are EMAIL, IN_APP, BOTH and NONE. Notices that cannot be e-mailed appear in the application.
          */
         put: operations["svc_put_notification_preferences"];
         post?: never;
@@ -168,13 +168,13 @@ export interface paths {
             cookie?: never;
         };
         /**
-         * Answers below which balance the wallet is low
+         * Returns the threshold below which the balance is low
          * @description Access: read. Rate class: read.
          */
         get: operations["svc_get_wallet_preferences"];
         /**
-         * Sets below which balance the wallet is low
-         * @description A new wallet's threshold is 5 EUR. A balance that is below the new one already is not told.
+         * Sets the threshold below which the balance is low
+         * @description A new wallet's threshold is 5 EUR. If the balance is already below the new threshold, no notice is sent.
          */
         put: operations["svc_put_wallet_preferences"];
         post?: never;
@@ -232,8 +232,8 @@ export interface paths {
             cookie?: never;
         };
         /**
-         * Streams what changes of all that is the customer's
-         * @description Each event has the newest state of one thing: a run, the wallet, a top-up or a notification. A thing is told of 4 times a second at most; what changes meanwhile is told together. The first frame has an id alone: what changes behind it is told. What has changed together has its id in the last of its events. After resync whatever is shown is to be read again: too much has changed since Last-Event-ID, or nobody knows.
+         * Streams changes to the customer's runs, wallet, top-ups and notifications
+         * @description Each event has the newest state of one thing: a run, the wallet, a top-up or a notification. Each thing has at most 4 events a second; changes in between are combined. The first frame has only an id, and all later changes are sent. Of events for changes made together, only the last has the id. After resync, reload what is shown: too much has changed since Last-Event-ID, or it is unknown how much.
          */
         get: operations["svc_stream_events"];
         put?: never;
@@ -255,7 +255,7 @@ export interface paths {
         put?: never;
         /**
          * Makes a ticket that opens one stream of events
-         * @description For pages of browsers, which cannot send a bearer credential with a stream. It is good for a minute, once, at any server, and its stream ends with the credential that asked for it. A page that is signed in by cookie needs none. Beyond 20 of a customer the oldest one goes.
+         * @description For browser pages, which cannot send a bearer credential with a stream. A ticket is valid for a minute, once, on any server. Its stream ends when the credential that asked for it does. A page signed in by cookie needs none. Beyond 20 tickets of a customer, the oldest one is dropped.
          */
         post: operations["svc_issue_ticket"];
         delete?: never;
@@ -274,8 +274,8 @@ export interface paths {
         get?: never;
         put?: never;
         /**
-         * Tells the operators of the service what the customer thinks of it
-         * @description A customer does so 10 times a day (UTC) at most. It is kept for 400 days; the oldest makes room beyond 200.
+         * Sends the customer's feedback to the operators of the service
+         * @description A customer may send feedback 10 times a day (UTC). It is kept for 400 days; beyond 200, the oldest is removed.
          */
         post: operations["svc_give_feedback"];
         delete?: never;
@@ -294,7 +294,7 @@ export interface paths {
         get?: never;
         /**
          * Makes an API key
-         * @description The answer holds the whole key, once. Its secret has 256 random bits. Keys of scope LLM_READ and LLM_FULL cannot make keys. A key that has expired is refused like an unknown one, and stays in the list until it is deleted.
+         * @description Only this answer holds the whole key. Its secret has 256 random bits. Keys of scope LLM_READ and LLM_FULL cannot make keys. An expired key is refused like an unknown one, and stays in the list until it is deleted.
          */
         put: operations["svc_generate_key"];
         post?: never;
@@ -332,7 +332,7 @@ export interface paths {
             cookie?: never;
         };
         /**
-         * Says who the credential belongs to
+         * Returns who the credential belongs to
          * @description Access: read. Rate class: read.
          */
         get: operations["svc_whoami"];
@@ -356,7 +356,7 @@ export interface paths {
         post?: never;
         /**
          * Revokes an API key at once
-         * @description A key may revoke any key of its customer, itself included; keys of scope LLM_READ may not.
+         * @description A key may revoke any key of its customer, itself included; keys of scope LLM_READ cannot.
          */
         delete: operations["svc_delete_key"];
         options?: never;
@@ -373,7 +373,7 @@ export interface paths {
         };
         /**
          * Lists the customer's notifications, newest first
-         * @description They stay for 90 days. Beyond 1,000 the oldest one that was read goes. While none was read, the newest one counts those that find no room.
+         * @description Notifications are kept for 90 days. Beyond 1,000, the oldest read one is removed. If none was read, the newest one counts those that found no room.
          */
         get: operations["svc_list_notifications"];
         put?: never;
@@ -394,8 +394,8 @@ export interface paths {
         get?: never;
         put?: never;
         /**
-         * Notes that all notifications were read
-         * @description Answers how many are unread then: those that came meanwhile.
+         * Marks all notifications as read
+         * @description Returns how many are then unread: those that came meanwhile.
          */
         post: operations["svc_read_notifications"];
         delete?: never;
@@ -433,8 +433,8 @@ export interface paths {
         };
         get?: never;
         /**
-         * Notes that a notification was read, or that it was not
-         * @description Answers how many are unread then.
+         * Marks a notification as read or unread
+         * @description Returns how many are then unread.
          */
         put: operations["svc_put_notification"];
         post?: never;
@@ -453,7 +453,7 @@ export interface paths {
         };
         /**
          * Lists the legacy plans with their features and limits, by level
-         * @description A customer without a subscription pays as it goes. It has every feature, and none of these limits.
+         * @description A customer without a subscription is on pay-as-you-go. It has every feature and none of these limits.
          */
         get: operations["svc_list_plans"];
         put?: never;
@@ -478,7 +478,7 @@ export interface paths {
         get: operations["svc_list_customer_schemas"];
         /**
          * Creates a schema of the customer, or replaces the one with the given id
-         * @description The content is compiled: what cannot check a row is refused, with its place. Runs that began before a change go on with the schema as it was.
+         * @description The content is compiled: a schema that cannot check rows is refused, and the error says where. Runs that began before a change continue with the old schema.
          */
         put: operations["svc_create_customer_schema"];
         post?: never;
@@ -500,7 +500,7 @@ export interface paths {
         post?: never;
         /**
          * Deletes a schema of the customer after a preview
-         * @description Needs the token of a preview, as ?token= or X-Preview-Token; without one, a preview of the same deletion by the same customer that still holds. AI_CONF scrapers that refer to the schema stay and fail at their next run.
+         * @description Needs the token of a preview, as ?token= or X-Preview-Token. Without ?token= or the header, a valid preview of the same deletion by the same customer is enough. AI_CONF scrapers that refer to the schema stay, and fail at their next run.
          */
         delete: operations["svc_delete_customer_schema"];
         options?: never;
@@ -518,8 +518,8 @@ export interface paths {
         get?: never;
         put?: never;
         /**
-         * Shows what the deletion of a schema of the customer would do
-         * @description Show its warnings before the deletion. The token lets that through once, within 5 minutes, with the same parameters, unless what hangs on the target changes meanwhile.
+         * Shows what deleting a schema of the customer would do
+         * @description Show the warnings to the user before the deletion. The token is valid once, within 5 minutes, with the same parameters, unless what depends on the target changes meanwhile.
          */
         post: operations["svc_preview_delete_customer_schema"];
         delete?: never;
@@ -557,7 +557,7 @@ export interface paths {
         };
         /**
          * Lists common field names with their JSON types
-         * @description AI_CONF finds these in what pages state; other names work too.
+         * @description AI_CONF finds these fields in pages' structured data; other names work, too.
          */
         get: operations["svc_list_schema_items"];
         put?: never;
@@ -578,7 +578,7 @@ export interface paths {
         get?: never;
         /**
          * Creates a scraper, or replaces the one with the given id
-         * @description All of it is sent always. An id that is not one of the customer's scrapers is refused. What this version cannot run (other types) is refused with type_not_runnable rather than kept and ignored. Of a FILE scraper, sent with its id, name, groupRef and config.retentionCount may change; what it has none of is refused. Rows stay in the group that they were stored in. MARKETPLACE and SEARCH_ENGINE_SEARCH have fields of their own. Rows of a shop have position (in a list), title, url, price, priceMax, listPrice, currency, availability, condition and brand. They have sku, gtin, mpn, productId, category, rating, reviewCount, image, images, description and platform, too. Rows of a search have position, title, url, snippet, kind, query and page. APPLICATION_LD_JSON has a row for each thing that a page states (a Product, each element of an ItemList, each variant of a ProductGroup). Its properties are columns. Those of items within it are joined with an underscore (offers_price, brand_name). Several values are an array, and references are followed. itemsConfig may choose and name some, by column or by path (offers.price). AI_CONF has the properties of its schema. A row that does not fit the schema is dropped, not stored and not charged. A page that has no other ends with the error row_rejected. It is model_unavailable or model_limit_reached where the language model, asked for what the page does not state, gave no answer. It is no_rows where the page states nothing and there is no model.
+         * @description Always send the whole scraper. An id that is not one of the customer's scrapers is refused. Types that this version cannot run are refused with type_not_runnable. For a FILE scraper, sent with its id, only name, groupRef and config.retentionCount may change; settings that it does not have are refused. Rows stay in the group in which they were stored. MARKETPLACE and SEARCH_ENGINE_SEARCH have fixed fields. Shop rows have position (in a list), title, url, price, priceMax, listPrice, currency, availability, condition and brand. They also have sku, gtin, mpn, productId, category, rating, reviewCount, image, images, description and platform. Search rows have position, title, url, snippet, kind, query and page. APPLICATION_LD_JSON makes a row for each thing in the page's structured data: a Product, each element of an ItemList, each variant of a ProductGroup. Its properties are columns. Names of nested properties are joined with an underscore (offers_price, brand_name). Several values become an array, and references are followed. itemsConfig may select and rename columns, by column or by path (offers.price). AI_CONF has the properties of its schema. A row that does not fit the schema is neither stored nor charged. If a page has only such rows, it ends with the error row_rejected. If the language model was asked for missing values and gave no answer, the error is model_unavailable or model_limit_reached. If the page states nothing and there is no model, it is no_rows.
          */
         put: operations["svc_create_scraper"];
         post?: never;
@@ -598,8 +598,8 @@ export interface paths {
         get?: never;
         put?: never;
         /**
-         * Has a run that is held back count as its scraper's last one
-         * @description A run of a group with quarantine that is unlike the runs before it is held back; its quarantineReason says why. Released, it counts, and later runs are compared with it, too. A run that is not held back stays as it is.
+         * Releases a run that is held back, so that it counts as its scraper's last run
+         * @description In a group with quarantine, a run that is unlike earlier ones is held back; its quarantineReason says why. Once released, it counts, and later runs are compared with it, too. A run that is not held back stays as it is.
          */
         post: operations["svc_release_scraper_job"];
         delete?: never;
@@ -617,7 +617,7 @@ export interface paths {
         };
         /**
          * Streams the progress of a run
-         * @description Events named status, each with the whole progress. The first one comes at once. The last one has the final state, and then the stream ends. Ids are the job's index in the log of changes. Whoever comes back gets the newest state first, so nothing that Last-Event-ID names has to be sent again.
+         * @description Events named status, each with the whole progress. The first event comes at once. The last one has the final state, and then the stream ends. Ids are the job's index in the change log. A client that reconnects gets the newest state first, so nothing is replayed from Last-Event-ID.
          */
         get: operations["svc_stream_scraper_job"];
         put?: never;
@@ -638,8 +638,8 @@ export interface paths {
         get?: never;
         put?: never;
         /**
-         * Proposes scrapers for the answer to a request, given as a curl command
-         * @description Every strategy that fits the page is tried. What makes rows is proposed, the best first, each with its first rows. A run would give the same ones. An empty array says that nothing was found, and the header Shoal-Reason why. The page is fetched and paid like any other. One on which nothing was found costs nothing. Nothing is saved. The call waits up to 55 s; who hangs up ends it.
+         * Proposes scrapers for the answer to a request given as a curl command
+         * @description Every strategy that fits the page is tried. Those that make rows are proposed, best first, each with its first rows. A run would give the same rows. If nothing was found, the array is empty and the header Shoal-Reason says why. The page is fetched and charged like any other. If nothing was found, it costs nothing. Nothing is saved. The call waits up to 55 s; disconnecting ends it.
          */
         post: operations["svc_preview_scraper_from_curl"];
         delete?: never;
@@ -659,7 +659,7 @@ export interface paths {
         put?: never;
         /**
          * Shows a page to pick fields on
-         * @description The page comes as elements and texts without attributes, so that it can be shown without anything of it running, loading or sending. Scripts, styles and images are left out, and so is what is beyond 480 KiB or 10,000 elements. The page is fetched and paid like any other, and is kept for 10 minutes. Picks on it, and calls for the same address, are free until then, as far as the cache does not lose it. Nothing is saved.
+         * @description The page comes as elements and texts without attributes, so that nothing in it can run, load or send. Scripts, styles and images are left out, and so is everything beyond 480 KiB or 10,000 elements. The page is fetched and charged like any other, and is kept for 10 minutes. Until then, picks on it and calls for the same address are free, unless the cache loses it. Nothing is saved.
          */
         post: operations["svc_preview_page"];
         delete?: never;
@@ -678,8 +678,8 @@ export interface paths {
         get?: never;
         put?: never;
         /**
-         * Makes a field of an element of a page, and rows of all fields
-         * @description The page was asked for by POST /api/scraper-simple/page, and is kept for 10 minutes: a pick fetches nothing and costs nothing. The first field of MULTIPLE_PRODUCTS is found in all elements that stand like the picked one. Each is a row, and later fields are found in each row. Rows are of the page as it is kept. Where its end is left out, a run has more of them.
+         * Makes a field from an element of a page, and rows from all fields
+         * @description The page comes from POST /api/scraper-simple/page, and is kept for 10 minutes: a pick fetches nothing and costs nothing. The first field of MULTIPLE_PRODUCTS matches all elements in positions like the picked one. Each is a row, and later fields are found within each row. Rows are made from the kept page. If its end was left out, a run has more rows.
          */
         post: operations["svc_pick_on_page"];
         delete?: never;
@@ -698,8 +698,8 @@ export interface paths {
         get?: never;
         put?: never;
         /**
-         * Looks for fields on a page by their names
-         * @description The names are hints. They are looked up in what the page states for machines, in its tables and lists of labels, and in elements that are called so. What a proposal for the page would find counts, too. Where the server has one, a language model is asked for the rest. Of a list the first item counts. The page is fetched and paid like any other. One that says nothing of what is asked costs nothing, and the header Shoal-Reason says why. Nothing is saved.
+         * Finds fields on a page by name
+         * @description The names are hints. They are looked up in the page's structured data, in its tables and label lists, and in elements with such names. What a proposal for the page would find counts, too. If the server has a language model, it is asked for the rest. If the page is a list, the first item counts. The page is fetched and charged like any other. If none of the fields is found, it costs nothing, and the header Shoal-Reason says why. Nothing is saved.
          */
         post: operations["svc_preview_from_url"];
         delete?: never;
@@ -719,7 +719,7 @@ export interface paths {
         put?: never;
         /**
          * Proposes scrapers for a page
-         * @description Every strategy that fits the page is tried. What makes rows is proposed, the best first, each with its first rows. A run would give the same ones. An empty array says that nothing was found, and the header Shoal-Reason why. The page is fetched and paid like any other. One on which nothing was found costs nothing. Nothing is saved. The call waits up to 55 s; who hangs up ends it.
+         * @description Every strategy that fits the page is tried. Those that make rows are proposed, best first, each with its first rows. A run would give the same rows. If nothing was found, the array is empty and the header Shoal-Reason says why. The page is fetched and charged like any other. If nothing was found, it costs nothing. Nothing is saved. The call waits up to 55 s; disconnecting ends it.
          */
         post: operations["svc_preview_scraper_from_url"];
         delete?: never;
@@ -736,7 +736,7 @@ export interface paths {
             cookie?: never;
         };
         /**
-         * Answers the limits of the caller's file uploads
+         * Returns the limits of the caller's file uploads
          * @description Access: read. Rate class: read.
          */
         get: operations["svc_get_config_parameters"];
@@ -756,15 +756,15 @@ export interface paths {
             cookie?: never;
         };
         /**
-         * Reads rows to their end, page by page, by cursor
-         * @description Rows come in the order in which they were stored, unless sort names a field. A read sees what was there when it began: rows stored later need a new read. A cursor is refused once rows that it reads are deleted. A page may have fewer rows than limit although more follow, when they are large. The rows of a scraper that had runs in several groups come group by group, unless they are sorted. In the order of a field numbers, and text that is a number, come first. Other text follows by code point (its first 256 bytes), then booleans, then other values. Rows without the field or with null are last, whatever the direction. Equal ones come as they were stored. The first two pages look at all rows each, and then one of 50,000 rows does. Others cost their own share if they are asked for within two minutes of the one before. Skip to pages far behind.
+         * Reads all rows, page by page, by cursor
+         * @description Rows come in the order in which they were stored, unless sort names a field. A read sees the rows that existed when it began; rows stored later need a new read. A cursor is refused once rows that it reads are deleted. A page of large rows may have fewer than limit although more follow. If a scraper had runs in several groups, its rows come group by group, unless sorted. When sorted by a field, numbers and numeric text come first. Other text follows by code point (its first 256 bytes), then booleans, then other values. Rows with null or without the field come last in either direction. Equal rows stay in the order in which they were stored. Sorting scans all rows for each of the first two pages, and then once for each 50,000 rows. Other pages are cheap within two minutes of the previous one. To reach a distant page, use skip.
          */
         get: operations["svc_get_data"];
         put?: never;
         post?: never;
         /**
          * Deletes a run's rows after a preview
-         * @description Needs the token of a preview, as ?token= or X-Preview-Token; without one, a preview of the same deletion by the same customer that still holds. A run that is under way is stopped. Nobody sees its rows from then on, and they go in the background. The scraper's last run is the one before it. Its record stays, and so does what was charged.
+         * @description Needs the token of a preview, as ?token= or X-Preview-Token. Without ?token= or the header, a valid preview of the same deletion by the same customer is enough. A run under way is stopped. Its rows are hidden at once and deleted in the background. The run before it becomes the scraper's last run. Its record and its charges stay.
          */
         delete: operations["svc_delete_run_data"];
         options?: never;
@@ -781,7 +781,7 @@ export interface paths {
         };
         /**
          * Compares the rows of two runs of a scraper
-         * @description It answers the rows that were added, removed or changed, with what they were before. Both runs have ended. null counts as a member that is not there. What was added or changed comes in the order of the newer run, then what was removed in that of the older one. Beyond 200,000 rows it comes so part by part. A page costs its own share if it is asked for within two minutes of the one before. Later it may compare both runs anew, so a long comparison is best read as jsonl. A key that no row has is refused.
+         * @description It returns the rows that were added, removed or changed, with their previous values. Both runs must have ended. A null member counts as absent. Added and changed rows come first, in the order of the newer run. Removed rows follow in the order of the older run. Beyond 200,000 rows, this order holds within each part. The next page is cheap within two minutes of the previous one. After that both runs may be compared again, so read a long comparison as jsonl. A key that no row has is refused.
          */
         get: operations["svc_diff_runs"];
         put?: never;
@@ -800,8 +800,8 @@ export interface paths {
             cookie?: never;
         };
         /**
-         * Answers rows as one file, whatever their number
-         * @description It counts as one call, and as an open stream while it is sent. Rows come as by GET /api/scraper/data: in the order in which they were stored, or of sort, as they were when the call came. A sorted file looks at all rows once for each 50,000 of them. jsonl is each row as it was stored, one a line. The columns of other formats are the configured fields in their order, then all others in the order in which rows first have them. Those that the server adds (_…) come last. With fields, the columns are exactly those. No cell holds a formula. xlsx is a sheet called data: 100,000 rows and 256 MiB of them at most, else export_too_large. Text beyond 32,767 characters is cut there, and control characters that a sheet cannot hold are replaced. Numbers of more than 15 digits are text. In parquet a column has the type that all its values have: text, boolean, integer of 64 bits, or double. Where that would change one, and for objects and arrays, the column is JSON. It has 2,000 columns at most, the others 16,384. An answer that breaks off ends without its last chunk.
+         * Returns any number of rows as one file
+         * @description The call counts as one call, and as an open stream while it is sent. As in GET /api/scraper/data, rows come in the order in which they were stored, or by sort. They are as of the call. A sorted file scans all rows once for each 50,000 of them. jsonl has each row as stored, one per line. In other formats, columns are the configured fields in their order, then others in order of first appearance. Columns that the server adds (_…) come last. With fields, the columns are exactly those. No cell holds a formula. xlsx has one sheet called data, with at most 100,000 rows and 256 MiB of rows; more gives export_too_large. In xlsx, text is cut at 32,767 characters, and control characters that a sheet cannot hold are replaced. Numbers of more than 15 digits become text. A parquet column has the type of all its values: text, boolean, 64-bit integer or double. If that would change a value, and for objects and arrays, the column is JSON. parquet has at most 2,000 columns, the other formats 16,384. An interrupted answer ends without its last chunk.
          */
         get: operations["svc_export_data"];
         put?: never;
@@ -820,14 +820,14 @@ export interface paths {
             cookie?: never;
         };
         /**
-         * Lists the customer's kept exports, the newest first
+         * Lists the customer's kept exports, newest first
          * @description Access: read. Feature of plans: DATA_EXPORT. Rate class: read.
          */
         get: operations["svc_list_kept_exports"];
         put?: never;
         /**
-         * Has rows written to a file that is kept for 7 days
-         * @description The file has the rows as they are when the call comes, in the form of GET /api/scraper/data/export. It is written in the background: its state is WAITING, then READY or FAILED. It fails when rows were removed before it was written. It is not written, or read, once whoever asked for it may not read the rows any more. A customer keeps 20 exports at most, and 8 GiB of files. One file has at most 4 GiB.
+         * Writes rows to a file that is kept for 7 days
+         * @description The file has the rows as of the call, in the format of GET /api/scraper/data/export. It is written in the background: its state is WAITING, then READY or FAILED. It fails if rows are removed before it is written. It can neither be written nor read once its creator may no longer read the rows. A customer keeps at most 20 exports and 8 GiB of files. A file has at most 4 GiB.
          */
         post: operations["svc_keep_export"];
         delete?: never;
@@ -844,14 +844,14 @@ export interface paths {
             cookie?: never;
         };
         /**
-         * Says how it stands with a kept export
+         * Returns the state of a kept export
          * @description Access: read. Feature of plans: DATA_EXPORT. Rate class: read.
          */
         get: operations["svc_get_kept_export"];
         put?: never;
         post?: never;
         /**
-         * Removes a kept export with its file, or gives it up
+         * Removes a kept export with its file, or cancels it
          * @description Access: write. Rate class: general.
          */
         delete: operations["svc_delete_kept_export"];
@@ -868,8 +868,8 @@ export interface paths {
             cookie?: never;
         };
         /**
-         * Answers the file of a kept export, or a range of its bytes
-         * @description A download that broke off goes on with Range, and with the ETag in If-Range it never mixes two files. While the export is not READY the answer is 409 export_not_ready. It breaks off when the caller may not read the rows any more.
+         * Returns the file of a kept export, or a range of its bytes
+         * @description Resume an interrupted download with Range, and send the ETag in If-Range so that two files never mix. Until the export is READY the answer is 409 export_not_ready. The answer breaks off when the caller may no longer read the rows.
          */
         get: operations["svc_download_kept_export"];
         put?: never;
@@ -930,7 +930,7 @@ export interface paths {
         get?: never;
         /**
          * Saves a filter of a group's rows under a name
-         * @description Reads and downloads of the group take it as categories. A category that has the name gets the filter, and keeps its id. A group has at most 100, the groups of a customer 1,000.
+         * @description Reads and downloads of the group take it in categories. An existing category of that name gets the new filter, and keeps its id. A group has at most 100 categories, a customer's groups together 1,000.
          */
         put: operations["svc_put_category"];
         post?: never;
@@ -952,7 +952,7 @@ export interface paths {
         post?: never;
         /**
          * Deletes a category after a preview
-         * @description Needs the token of a preview, as ?token= or X-Preview-Token; without one, a preview of the same deletion by the same customer that still holds. Rows stay.
+         * @description Needs the token of a preview, as ?token= or X-Preview-Token. Without ?token= or the header, a valid preview of the same deletion by the same customer is enough. Rows stay.
          */
         delete: operations["svc_delete_category"];
         options?: never;
@@ -970,8 +970,8 @@ export interface paths {
         get?: never;
         put?: never;
         /**
-         * Shows what the deletion of a category would do
-         * @description Show its warnings before the deletion. The token lets that through once, within 5 minutes, with the same parameters, unless what hangs on the target changes meanwhile.
+         * Shows what deleting a category would do
+         * @description Show the warnings to the user before the deletion. The token is valid once, within 5 minutes, with the same parameters, unless what depends on the target changes meanwhile.
          */
         post: operations["svc_preview_delete_category"];
         delete?: never;
@@ -989,7 +989,7 @@ export interface paths {
         };
         /**
          * Reads a group's rows by page, with every scraped text marked as data
-         * @description Each text becomes an object that says where it was scraped. It is cut at 2,000 characters. Control characters but tabs and line breaks go, and so do those that override the direction of writing. Nothing else of a text is rewritten. Numbers, booleans, null and members that begin with _ stay as they are.
+         * @description Each text becomes an object that says where it was scraped. It is cut at 2,000 characters. Control characters except tabs and line breaks are removed, and so are those that override the writing direction. Otherwise texts are unchanged. Numbers, booleans, null and members that begin with _ stay as they are.
          */
         get: operations["svc_get_group_data_client"];
         put?: never;
@@ -1008,8 +1008,8 @@ export interface paths {
             cookie?: never;
         };
         /**
-         * Answers the rows of a group's newest runs as one file, data.xlsx
-         * @description It has the rows of each scraper's newest run, as they were when the call came, under the columns of GET /api/scraper/data/export. No cell holds a formula. xlsx is a sheet called data: 100,000 rows and 256 MiB of them at most, else export_too_large. Text beyond 32,767 characters is cut there, and control characters that a sheet cannot hold are replaced. Numbers of more than 15 digits are text. In parquet a column has the type that all its values have: text, boolean, integer of 64 bits, or double. Where that would change one, and for objects and arrays, the column is JSON. It has 2,000 columns at most, the others 16,384.
+         * Returns the rows of a group's newest runs as one file, data.xlsx
+         * @description It has the rows of each scraper's newest run as of the call, with the columns of GET /api/scraper/data/export. No cell holds a formula. xlsx has one sheet called data, with at most 100,000 rows and 256 MiB of rows; more gives export_too_large. In xlsx, text is cut at 32,767 characters, and control characters that a sheet cannot hold are replaced. Numbers of more than 15 digits become text. A parquet column has the type of all its values: text, boolean, 64-bit integer or double. If that would change a value, and for objects and arrays, the column is JSON. parquet has at most 2,000 columns, the other formats 16,384.
          */
         get: operations["svc_download_group_data"];
         put?: never;
@@ -1030,7 +1030,7 @@ export interface paths {
         get?: never;
         /**
          * Merges the rows of a group's runs by their title
-         * @description A title is a stable identifier, such as a barcode. Titles are compared without the spaces around them; a number is the text that it is. Rows of one title in two runs or more become one row. It has the fields of the run that was named first, and from the others those that are missing, null or empty there. Of several rows of a title in one run the first counts. Taken is the latest COMPLETED run of each scraper of the group; others are passed over. The rows are those of a group of the same name with _enriched behind it. That group counts towards no limit, and has enrichedOf in the list. A new merge replaces the rows of the last one; while one goes on there is no other. The call waits for 55 s, then answers with the run; the same Idempotency-Key waits again. A merge that makes no row is 422, and the rows of the last one stay.
+         * @description A title is a stable identifier, such as a barcode. Titles are compared without surrounding spaces; a number is compared as text. Rows with the same title in two or more runs become one row. It has the fields of the run named first. The other runs fill in fields that are missing, null or empty there. If a run has several rows of a title, the first counts. Only the latest COMPLETED run of each scraper of the group is merged; other runs are ignored. The rows go to a group of the same name with the suffix _enriched. That group counts towards no limit, and has enrichedOf in the list. A new merge replaces the rows of the last one; only one runs at a time. The call waits up to 55 s, then returns the run; the same Idempotency-Key waits again. A merge that makes no row answers 422, and the rows of the last one stay.
          */
         put: operations["svc_merge_runs"];
         post?: never;
@@ -1048,8 +1048,8 @@ export interface paths {
             cookie?: never;
         };
         /**
-         * Says what is odd about a run
-         * @description The run is compared with up to 10 runs of its scraper before it that were COMPLETED and whose rows are there. Told is what all of those did not have, nor nearly: numbers of rows, shares of rows with a value, types, values, lengths and varieties. It changes nothing.
+         * Reports what is unusual about a run
+         * @description The run is compared with up to 10 earlier COMPLETED runs of its scraper that still have rows. It reports what is far from all of them: row counts, shares of rows with a value, types, values, lengths and varieties. Nothing is changed.
          */
         get: operations["svc_find_run_oddities"];
         put?: never;
@@ -1070,8 +1070,8 @@ export interface paths {
         get?: never;
         put?: never;
         /**
-         * Shows what the deletion of a run's rows would do
-         * @description Show its warnings before the deletion. The token lets that through once, within 5 minutes, with the same parameters, unless what hangs on the target changes meanwhile. rows are counted of a run that has ended; one that is under way (openRuns) is stopped.
+         * Shows what deleting a run's rows would do
+         * @description Show the warnings to the user before the deletion. The token is valid once, within 5 minutes, with the same parameters, unless what depends on the target changes meanwhile. rows counts only an ended run's rows; a run under way (openRuns) is stopped.
          */
         post: operations["svc_preview_delete_run_data"];
         delete?: never;
@@ -1088,8 +1088,8 @@ export interface paths {
             cookie?: never;
         };
         /**
-         * Says what the fields of a run's rows are like
-         * @description It answers of each field how many rows have a value and of which types. With that come the least and the greatest number, about how many different values there are, and some of them. The sums are kept with each page as it is stored, so that long runs are answered soon.
+         * Describes the fields of a run's rows
+         * @description For each field it returns how many rows have a value, and of which types. It also returns the smallest and greatest number, about how many different values there are, and examples. The sums are stored with each page, so the answer is fast even for long runs.
          */
         get: operations["svc_profile_run"];
         put?: never;
@@ -1108,8 +1108,8 @@ export interface paths {
             cookie?: never;
         };
         /**
-         * Says where a row comes from
-         * @description A row's id is its _rowId. The receipt is that of the page which brought the row, and is there as long as the row is.
+         * Returns the receipt of a row: where it comes from
+         * @description A row's id is its _rowId. The receipt is that of the page that the row came from. It exists as long as the row.
          */
         get: operations["svc_get_row_receipt"];
         put?: never;
@@ -1128,8 +1128,8 @@ export interface paths {
             cookie?: never;
         };
         /**
-         * Answers the body of the page that brought a row
-         * @description The body is kept for as many days as config.keepBodyDays of the row's scraper said when the page was read. Its text is UTF-8, and its SHA-256 is bodySha256 of the row's receipt. A customer's oldest bodies go sooner where it has more of them than the server keeps. Whoever a group is shared with reads its rows, and no bodies.
+         * Returns the body of the page that a row came from
+         * @description The body is kept for the days that the scraper's config.keepBodyDays had when the page was read. Its text is UTF-8, and its SHA-256 is bodySha256 in the row's receipt. If a customer has more bodies than the server keeps, the oldest are deleted earlier. People with whom a group is shared can read its rows, but no bodies.
          */
         get: operations["svc_get_row_body"];
         put?: never;
@@ -1149,8 +1149,8 @@ export interface paths {
         };
         get?: never;
         /**
-         * Creates a group, or changes the one with the given id
-         * @description What an update does not name stays as it is. An id that is not one of the customer's groups is refused. With retentionCount, rows of older runs are deleted in the background when a run has ended.
+         * Creates a group, or updates the one with the given id
+         * @description Members that an update does not name stay as they are. An id that is not one of the customer's groups is refused. With retentionCount, the rows of older runs are deleted in the background when a run ends.
          */
         put: operations["svc_put_group"];
         post?: never;
@@ -1192,7 +1192,7 @@ export interface paths {
         post?: never;
         /**
          * Deletes a group with its scrapers after a preview
-         * @description Needs the token of a preview, as ?token= or X-Preview-Token; without one, a preview of the same deletion by the same customer that still holds. Its runs are stopped. Their records stay, and so does what was charged. Without withData its rows stay, too, and are read by run. With it nobody sees them from then on, and they go in the background. Rows that its scrapers have in other groups stay.
+         * @description Needs the token of a preview, as ?token= or X-Preview-Token. Without ?token= or the header, a valid preview of the same deletion by the same customer is enough. Its runs are stopped. Their records and charges stay. Without withData its rows stay, too, and can be read by run. With withData its rows are hidden at once and deleted in the background. Rows that its scrapers have in other groups stay.
          */
         delete: operations["svc_delete_group"];
         options?: never;
@@ -1210,8 +1210,8 @@ export interface paths {
         get?: never;
         put?: never;
         /**
-         * Says what a run of a group will probably cost
-         * @description It is the sum of the estimates of the scrapers that a run of the group would launch. Of more than 100 it looks at 100, spread over all. Free requests are taken off once. It is no cap: maxChargeMicros of a launch is.
+         * Estimates what a run of a group will cost
+         * @description It is the sum of the estimates of the scrapers that a run of the group would launch. With more than 100 scrapers, it samples 100 evenly. Free requests are deducted once. The estimate is not a cap: maxChargeMicros of a launch is.
          */
         post: operations["svc_estimate_group"];
         delete?: never;
@@ -1229,8 +1229,8 @@ export interface paths {
         };
         get?: never;
         /**
-         * Looks for the products of a group's rows in the catalogue
-         * @description It answers once the match is queued. Read are the latest COMPLETED runs of the group's scrapers. What a row is stands in its columns: gtin (ean, upc, isbn), brand, model (mpn) and title, or the like in several languages. What is found of a row is one in a group of the same name with _matched behind it. It has rowId, catalogueId, score (0.5 to 1) and method. The methods are gtin, brand_model and title. A new match replaces the rows of the last one. From the first match on, files that are sent to the group's scrapers add to their rows. The group has to have shouldMatchProducts.
+         * Matches a group's rows with products of the catalogue
+         * @description It answers once the match is queued. It reads the latest COMPLETED run of each of the group's scrapers. A row is matched by its columns gtin (ean, upc, isbn), brand, model (mpn) and title, or their names in several languages. Each match becomes a row in a group of the same name with the suffix _matched. It has rowId, catalogueId, score (0.5 to 1) and method. The methods are gtin, brand_model and title. A new match replaces the rows of the last one. From the first match on, files sent to the group's scrapers add to their rows. The group must have shouldMatchProducts.
          */
         put: operations["svc_match_group"];
         post?: never;
@@ -1250,8 +1250,8 @@ export interface paths {
         get?: never;
         put?: never;
         /**
-         * Shows what the deletion of a group would do
-         * @description Show its warnings before the deletion. The token lets that through once, within 5 minutes, with the same parameters, unless what hangs on the target changes meanwhile. All scrapers of the group go with it, and so do the groups that merges and matches made of it. rows are those of runs that have ended; openRuns are stopped.
+         * Shows what deleting a group would do
+         * @description Show the warnings to the user before the deletion. The token is valid once, within 5 minutes, with the same parameters, unless what depends on the target changes meanwhile. All scrapers of the group are deleted with it, and so are the groups that merges and matches made from it. rows counts the rows of ended runs; the openRuns are stopped.
          */
         post: operations["svc_preview_delete_group"];
         delete?: never;
@@ -1269,13 +1269,13 @@ export interface paths {
         };
         /**
          * Launches a run of each scraper of a group
-         * @description Scrapers that cannot run are skipped, each with the reason. All runs are made in one step: there are all or none. Up to 1,000 runs of a customer are open at a time, and scrapers beyond are skipped as LIMIT_REACHED. So are those that could not be made ready within 45 s. Scrapers of list runs have NO_SOURCE. The same Idempotency-Key within 24 hours answers the original runs.
+         * @description Scrapers that cannot run are skipped, each with a reason. All runs are created in one step: all or none. A customer may have up to 1,000 open runs; scrapers beyond that are skipped as LIMIT_REACHED. Scrapers that could not be made ready within 45 s are, too. Scrapers of list runs are skipped as NO_SOURCE. The same Idempotency-Key within 24 hours returns the original runs.
          */
         get: operations["svc_run_group"];
         put?: never;
         /**
          * Launches a run of each scraper of a group
-         * @description Scrapers that cannot run are skipped, each with the reason. All runs are made in one step: there are all or none. Up to 1,000 runs of a customer are open at a time, and scrapers beyond are skipped as LIMIT_REACHED. So are those that could not be made ready within 45 s. Scrapers of list runs have NO_SOURCE. The same Idempotency-Key within 24 hours answers the original runs.
+         * @description Scrapers that cannot run are skipped, each with a reason. All runs are created in one step: all or none. A customer may have up to 1,000 open runs; scrapers beyond that are skipped as LIMIT_REACHED. Scrapers that could not be made ready within 45 s are, too. Scrapers of list runs are skipped as NO_SOURCE. The same Idempotency-Key within 24 hours returns the original runs.
          */
         post: operations["svc_run_group_by_post"];
         delete?: never;
@@ -1293,8 +1293,8 @@ export interface paths {
         };
         get?: never;
         /**
-         * Says how the scrapers of a group start
-         * @description DAILY and WEEKLY start between 00:00 and 06:00 (of Monday) in the group's time zone, at a minute that is the group's own. A scraper's own schedule wins. NONE pauses both, MANUAL the group's alone. Of starts that were missed the newest is made up for if it is under an hour old. A scraper that runs is skipped.
+         * Sets how the scrapers of a group start
+         * @description DAILY starts between 00:00 and 06:00 in the group's time zone, WEEKLY does so on Mondays. The minute is fixed for each group. A scraper's own schedule takes precedence. NONE pauses both schedules, MANUAL only the group's. If starts were missed, the newest is made up for if it is under an hour old. A running scraper is skipped.
          */
         put: operations["svc_put_group_start_type"];
         post?: never;
@@ -1312,8 +1312,8 @@ export interface paths {
             cookie?: never;
         };
         /**
-         * Answers when a group starts by itself, and what became of its newest starts
-         * @description Scrapers with a schedule of their own have starts of their own. The first start of which the balance, the plan or a recipe refuses scrapers is told as SCHEDULED_START_REFUSED. Those behind it are not, for the same reason.
+         * Returns when a group next starts automatically, and the outcome of its newest starts
+         * @description Scrapers with a schedule of their own have starts of their own. SCHEDULED_START_REFUSED is sent for the first start in which the balance, the plan or a recipe refuses scrapers. Later starts refused for the same reason send nothing.
          */
         get: operations["svc_list_group_starts"];
         put?: never;
@@ -1333,13 +1333,13 @@ export interface paths {
         };
         /**
          * Stops all runs of a group
-         * @description The state of each run is final at once. Pages that are being fetched are still stored and charged; the call does not wait for them. Rows already there are kept. Scrapers that are not running are left as they are.
+         * @description The state of each run is final at once. Pages being fetched are still stored and charged; the call does not wait for them. Existing rows are kept. Scrapers that are not running stay as they are.
          */
         get: operations["svc_stop_group"];
         put?: never;
         /**
          * Stops all runs of a group
-         * @description The state of each run is final at once. Pages that are being fetched are still stored and charged; the call does not wait for them. Rows already there are kept. Scrapers that are not running are left as they are.
+         * @description The state of each run is final at once. Pages being fetched are still stored and charged; the call does not wait for them. Existing rows are kept. Scrapers that are not running stay as they are.
          */
         post: operations["svc_stop_group_by_post"];
         delete?: never;
@@ -1356,8 +1356,8 @@ export interface paths {
             cookie?: never;
         };
         /**
-         * Lists the customer's scrapers, newest first unless sorted
-         * @description A page may have fewer scrapers than limit although more follow, when they are large.
+         * Lists the customer's scrapers, newest first by default
+         * @description A page of large scrapers may have fewer than limit although more follow.
          */
         get: operations["svc_list_scrapers"];
         put?: never;
@@ -1376,8 +1376,8 @@ export interface paths {
             cookie?: never;
         };
         /**
-         * Lists the customer's runs, newest first unless told otherwise
-         * @description With a groupId in filters that names one group which is shared with the customer, the runs in that group.
+         * Lists the customer's runs, newest first by default
+         * @description If groupId in filters names one group that is shared with the customer, the list has the runs in that group.
          */
         get: operations["svc_list_scraper_jobs"];
         put?: never;
@@ -1396,8 +1396,8 @@ export interface paths {
             cookie?: never;
         };
         /**
-         * Reads all of the customer's runs, newest first, by cursor
-         * @description There is no last page: the cursor leads to the first run that is still kept. Deleted ones are among them, runs that are launched meanwhile are not. With groupId it reads a group, also one that is shared with the customer; an answer under way breaks off when that ends.
+         * Reads all the customer's runs, newest first, by cursor
+         * @description There is no page limit: the cursor leads to the oldest run still kept. Deleted runs are included; runs launched meanwhile are not. groupId may be a group that is shared with the customer. An answer under way breaks off when the sharing ends.
          */
         get: operations["svc_list_all_scraper_jobs"];
         put?: never;
@@ -1416,8 +1416,8 @@ export interface paths {
             cookie?: never;
         };
         /**
-         * Lists the errors of a run's links, in the order of its list
-         * @description At most 100,000; when there are as many as limit, those behind them come with after.
+         * Lists the errors of a run's links, in list order
+         * @description At most 100,000 errors are listed. If there are as many as limit, use after to get the next ones.
          */
         get: operations["svc_list_scraper_job_errors"];
         put?: never;
@@ -1438,8 +1438,8 @@ export interface paths {
         get?: never;
         put?: never;
         /**
-         * Applies a post-process rule to one value; persists nothing
-         * @description A text source of CURRENCY_CONVERT may be a price as sites write it, such as 1.234,50 EUR. Signs, letters and symbols around its one number do not count. The output is the source times the rate, without rounding. A rate between two currencies other than the euro has 10 significant digits. Weekends and bank holidays take the European Central Bank's rate of the day before. Rates count from 16:00 UTC of their day. A source that is null, or no number, writes nothing. REGEX_CLEAN takes pattern (RE2, up to 512 characters). With it goes replacement ($1 and ${name} stand for groups), or group, whose text in the first match is the output. onNoMatch is KEEP (the source as it is), NULL or EMPTY. ENUM_MAP looks up numbers and booleans as JSON writes them; without a match and a default it writes nothing.
+         * Applies a post-process rule to one value, without saving anything
+         * @description The source of CURRENCY_CONVERT may be a price as sites write it, such as 1.234,50 EUR. Signs, letters and symbols around its one number are ignored. The output is the source times the rate, without rounding. A rate between two currencies other than the euro has 10 significant digits. On weekends and bank holidays, the European Central Bank's previous rate applies. Rates apply from 16:00 UTC of their day. If the source is null or not a number, nothing is written. REGEX_CLEAN takes pattern (RE2, up to 512 characters), and either replacement or group. In replacement, $1 and ${name} stand for groups; with group, the output is that group's text in the first match. onNoMatch is KEEP (the unchanged source), NULL or EMPTY. ENUM_MAP looks up numbers and booleans as written in JSON. Without a match and a default it writes nothing.
          */
         post: operations["svc_preview_scraper_rule"];
         delete?: never;
@@ -1456,8 +1456,8 @@ export interface paths {
             cookie?: never;
         };
         /**
-         * Lists the groups that others share with the customer
-         * @description They are shared with the e-mail address of its profile. Their rows, categories, runs and link errors are read by the operations of one's own groups.
+         * Lists the groups that others have shared with the customer
+         * @description These groups are shared with the e-mail address in the customer's profile. Their rows, categories, runs and link errors are read with the same operations as the customer's own.
          */
         get: operations["svc_list_shared_groups"];
         put?: never;
@@ -1477,13 +1477,13 @@ export interface paths {
         };
         get?: never;
         /**
-         * Shares a group with others for reading, by their e-mail addresses
-         * @description All addresses are added or none; who has the group already keeps it. The answer does not tell whether an address is a customer's. A group is shared with 100 addresses at most, the groups of a customer 2,000 times.
+         * Shares a group with others, by e-mail address, for reading
+         * @description Either all addresses are added or none; existing shares stay. The answer does not reveal whether an address is a customer's. A group can have 100 shares, a customer's groups together 2,000.
          */
         put: operations["svc_share_group"];
         post?: never;
         /**
-         * Ends the share of a group with an e-mail address
+         * Ends the sharing of a group with an e-mail address
          * @description Access: write. Rate class: general.
          */
         delete: operations["svc_revoke_group_share"];
@@ -1500,7 +1500,7 @@ export interface paths {
             cookie?: never;
         };
         /**
-         * Lists the e-mail addresses that a group is shared with, for its owner
+         * Lists, for the owner, the e-mail addresses that a group is shared with
          * @description Access: read. Rate class: read.
          */
         get: operations["svc_list_group_shares"];
@@ -1521,8 +1521,8 @@ export interface paths {
         };
         get?: never;
         /**
-         * Gives a scraper the links that its runs read
-         * @description A scraper has one site. Who adds links sends all of them again. Those that it had stand until all of the new ones have come, and one invalid link refuses all. Links that are equal in canonical form are taken once, the first with its title. The state of a link stays when the site is sent again. Runs read links that no run has visited first, then the others; without a site they begin at the scraper's own address. The links come as links of a JSON body, or as the body itself. That is text/uri-list (an address a line, # begins a comment) or application/x-ndjson ({"url": …, "title": …} a line). The other members are query parameters then. A link has at most 8,192 bytes of text, a site 1,000,000 links, and a customer 1,000 sites with 10,000,000 links. Scrapers of lists, searches and files have none.
+         * Sets the links that a scraper's runs read
+         * @description A scraper has one site. To add links, send all of them again. The old links stay until all the new ones have arrived, and one invalid link refuses all. Links with the same canonical form are taken once, with the title of the first. The state of a link stays when the site is sent again. Runs read unvisited links first, then the others; without a site they begin at the scraper's own address. The links come as links of a JSON body, or as the body itself. The body is text/uri-list (one address per line, # begins a comment) or application/x-ndjson ({"url": …, "title": …} per line). The other members are then query parameters. A link has at most 8,192 bytes of text, a site 1,000,000 links, and a customer 1,000 sites with 10,000,000 links. Scrapers of lists, searches and files cannot have a site.
          */
         put: operations["svc_create_scraper_site"];
         post?: never;
@@ -1543,8 +1543,8 @@ export interface paths {
         put?: never;
         post?: never;
         /**
-         * Deletes a site with all its links; the scraper stays
-         * @description Its runs begin at its own address from then on. A site that is gone, or is none of the customer's, is deleted already.
+         * Deletes a site with all its links, but not its scraper
+         * @description From then on, the scraper's runs begin at its own address. Deleting a site that does not exist, or is not the customer's, changes nothing.
          */
         delete: operations["svc_delete_scraper_site"];
         options?: never;
@@ -1561,7 +1561,7 @@ export interface paths {
         };
         /**
          * Lists the links of a site
-         * @description Text is sorted by its bytes; what is equal in it by the order in which it was given. A descending order turns both around.
+         * @description Text is sorted by bytes, and equal links by the order in which they were given. A descending sort reverses both.
          */
         get: operations["svc_list_scraper_site_links"];
         put?: never;
@@ -1583,7 +1583,7 @@ export interface paths {
         put?: never;
         /**
          * Launches a run over a list of addresses
-         * @description The list comes as urls (at most 100,000) of a JSON body, or as the body itself (at most 5,000,000). The body is text/uri-list (an address a line, # begins a comment) or application/x-ndjson ({"url": …} a line). The other members are query parameters then. One invalid address refuses the whole list and is named; nothing is saved or charged then. Addresses that are equal in canonical form are taken once. The first run of a list makes its scraper. With scraperId it runs again: rerun takes what was never charged, and force takes all. They take it from urls or, without urls, from the list last given. urls without either are all taken. With endpointTag websitecontacts each website has one row: website, email, emails_all, email_source_url, domain_match (yes, no, unknown or empty), status, checked_at. EMAIL_FOUND and NO_EMAIL_PUBLISHED cost two credits. EMAIL_NOT_EXTRACTABLE, PAGE_NOT_READABLE, SITE_UNREACHABLE, SOCIAL_PROFILE_ONLY and DAILY_LIMIT_REACHED cost nothing. The daily limits (UTC) are 2,000 websites, 800 that end uncharged, and 3 reads of a domain. A customer who has never topped up gets a run that has failed with a message. With the tag of a plugin the rows are those of MARKETPLACE, described at PUT /api/scraper.
+         * @description The list comes as urls of a JSON body (at most 100,000), or as the body itself (at most 5,000,000). The body is text/uri-list (one address per line, # begins a comment) or application/x-ndjson ({"url": …} per line). The other members are then query parameters. If one address is invalid, the whole list is refused and the address named; nothing is saved or charged. Addresses with the same canonical form are taken once. The first run of a list creates its scraper. With scraperId the list runs again: rerun takes addresses never charged, force takes all. Both take them from urls or, without urls, from the newest list. urls without either are all run. With endpointTag websitecontacts each website has one row: website, email, emails_all, email_source_url, domain_match (yes, no, unknown or empty), status, checked_at. EMAIL_FOUND and NO_EMAIL_PUBLISHED cost two credits. EMAIL_NOT_EXTRACTABLE, PAGE_NOT_READABLE, SITE_UNREACHABLE, SOCIAL_PROFILE_ONLY and DAILY_LIMIT_REACHED cost nothing. The daily limits (UTC) are 2,000 websites, 800 that end uncharged, and 3 reads of a domain. If the customer has never topped up, the run fails at once with a message. With the tag of a plugin, rows are those of MARKETPLACE, described at PUT /api/scraper.
          */
         post: operations["svc_run_scraper_url_list"];
         delete?: never;
@@ -1601,8 +1601,8 @@ export interface paths {
         };
         get?: never;
         /**
-         * Creates a scraper, or replaces the one with the given id; answers the enriched form
-         * @description All of it is sent always. An id that is not one of the customer's scrapers is refused. What this version cannot run (other types) is refused with type_not_runnable rather than kept and ignored. Of a FILE scraper, sent with its id, name, groupRef and config.retentionCount may change; what it has none of is refused. Rows stay in the group that they were stored in. MARKETPLACE and SEARCH_ENGINE_SEARCH have fields of their own. Rows of a shop have position (in a list), title, url, price, priceMax, listPrice, currency, availability, condition and brand. They have sku, gtin, mpn, productId, category, rating, reviewCount, image, images, description and platform, too. Rows of a search have position, title, url, snippet, kind, query and page. APPLICATION_LD_JSON has a row for each thing that a page states (a Product, each element of an ItemList, each variant of a ProductGroup). Its properties are columns. Those of items within it are joined with an underscore (offers_price, brand_name). Several values are an array, and references are followed. itemsConfig may choose and name some, by column or by path (offers.price). AI_CONF has the properties of its schema. A row that does not fit the schema is dropped, not stored and not charged. A page that has no other ends with the error row_rejected. It is model_unavailable or model_limit_reached where the language model, asked for what the page does not state, gave no answer. It is no_rows where the page states nothing and there is no model. What the enriched form has beside the plain one is ignored.
+         * Creates a scraper, or replaces the one with the given id; returns the enriched form
+         * @description Always send the whole scraper. An id that is not one of the customer's scrapers is refused. Types that this version cannot run are refused with type_not_runnable. For a FILE scraper, sent with its id, only name, groupRef and config.retentionCount may change; settings that it does not have are refused. Rows stay in the group in which they were stored. MARKETPLACE and SEARCH_ENGINE_SEARCH have fixed fields. Shop rows have position (in a list), title, url, price, priceMax, listPrice, currency, availability, condition and brand. They also have sku, gtin, mpn, productId, category, rating, reviewCount, image, images, description and platform. Search rows have position, title, url, snippet, kind, query and page. APPLICATION_LD_JSON makes a row for each thing in the page's structured data: a Product, each element of an ItemList, each variant of a ProductGroup. Its properties are columns. Names of nested properties are joined with an underscore (offers_price, brand_name). Several values become an array, and references are followed. itemsConfig may select and rename columns, by column or by path (offers.price). AI_CONF has the properties of its schema. A row that does not fit the schema is neither stored nor charged. If a page has only such rows, it ends with the error row_rejected. If the language model was asked for missing values and gave no answer, the error is model_unavailable or model_limit_reached. If the page states nothing and there is no model, it is no_rows. Members that only the enriched form has are ignored.
          */
         put: operations["svc_create_scraper_v2"];
         post?: never;
@@ -1620,7 +1620,7 @@ export interface paths {
             cookie?: never;
         };
         /**
-         * Answers a scraper in the enriched form
+         * Returns a scraper in the enriched form
          * @description Access: read. Rate class: read.
          */
         get: operations["svc_get_scraper_v2"];
@@ -1640,7 +1640,7 @@ export interface paths {
             cookie?: never;
         };
         /**
-         * Answers a scraper
+         * Returns a scraper
          * @description Access: read. Rate class: read.
          */
         get: operations["svc_get_scraper"];
@@ -1648,7 +1648,7 @@ export interface paths {
         post?: never;
         /**
          * Deletes a scraper after a preview
-         * @description Needs the token of a preview, as ?token= or X-Preview-Token; without one, a preview of the same deletion by the same customer that still holds. Its runs are stopped. Their records stay, and so does what was charged. Without withData its rows stay, too, and are read by group or run. With it nobody sees them from then on, and they go in the background.
+         * @description Needs the token of a preview, as ?token= or X-Preview-Token. Without ?token= or the header, a valid preview of the same deletion by the same customer is enough. Its runs are stopped. Their records and charges stay. Without withData its rows stay, too, and can be read by group or run. With withData its rows are hidden at once and deleted in the background.
          */
         delete: operations["svc_delete_scraper"];
         options?: never;
@@ -1666,8 +1666,8 @@ export interface paths {
         get?: never;
         put?: never;
         /**
-         * Says what a run of a scraper will probably cost
-         * @description It goes by the newest 20 completed runs with the recipe as it is now. Their pages and tiers a link count, at today's prices, and a margin of 11 to 30%. Without one it is all that may be. That is from one page a link by the cheapest tier to the longest chains by the dearest. A sample narrows the tiers to those it needed. Where domains have prices of their own, those of the scraper's addresses count. Free requests are taken off. A new list is estimated by the scraper that is to be its template, with links. It is no cap: maxChargeMicros of a launch is.
+         * Estimates what a run of a scraper will cost
+         * @description It is based on up to 20 of the newest completed runs with the current recipe. It takes their pages and tiers per link at today's prices, with a margin of 11 to 30%. Without such runs it is the whole possible range. That is from one page per link by the cheapest tier to the longest chains by the most expensive. A sample narrows the tiers to those that it needed. If domains have their own prices, those of the scraper's addresses count. Free requests are deducted. For a new list, estimate its template scraper and give links. The estimate is not a cap: maxChargeMicros of a launch is.
          */
         post: operations["svc_estimate_scraper"];
         delete?: never;
@@ -1684,8 +1684,8 @@ export interface paths {
             cookie?: never;
         };
         /**
-         * Runs a scraper on its first page and answers the rows
-         * @description The first page of the start address, or of the first address of the newest list, is fetched and paid like any other. A sample from the cache costs nothing. The rows are answered and not kept. Where there are none the header Shoal-Reason says why. At most 1,000 rows and about 768 KiB are answered. The call waits up to 55 s; who hangs up ends the run.
+         * Runs a scraper on its first page and returns the rows
+         * @description It fetches the first page of the start address, or of the first address of the newest list. The page is charged like any other. A sample from the cache costs nothing. The rows are returned but not stored. If there are none, the header Shoal-Reason says why. At most 1,000 rows and about 768 KiB are returned. The call waits up to 55 s; disconnecting ends the run.
          */
         get: operations["svc_get_scraper_sample_data"];
         put?: never;
@@ -1706,8 +1706,8 @@ export interface paths {
         get?: never;
         put?: never;
         /**
-         * Shows what the deletion of a scraper would do
-         * @description Show its warnings before the deletion. The token lets that through once, within 5 minutes, with the same parameters, unless what hangs on the target changes meanwhile. rows are those of runs that have ended; openRuns are stopped.
+         * Shows what deleting a scraper would do
+         * @description Show the warnings to the user before the deletion. The token is valid once, within 5 minutes, with the same parameters, unless what depends on the target changes meanwhile. rows counts the rows of ended runs; the openRuns are stopped.
          */
         post: operations["svc_preview_delete_scraper"];
         delete?: never;
@@ -1726,8 +1726,8 @@ export interface paths {
         get?: never;
         put?: never;
         /**
-         * Makes a run of the kept bodies of an earlier run
-         * @description The pages that the run of jobId has read are read again as they were kept (config.keepBodyDays). They are read by the scraper as it is now, or with what the call names in its place. The scraper stays as it is. No site is asked and nothing is charged. The run stands in the history as any other. Its rows are seen once all of it is there, and a run that is stopped leaves nothing. A page whose body is not kept any more ends with the error body_gone. One that brought no rows keeps its error: it was not paid for. Currencies are converted by the rates that counted when the page was fetched. No language model is asked.
+         * Extracts an earlier run again, from its kept bodies
+         * @description A new run reads the pages of the run jobId again from their kept bodies (config.keepBodyDays). It uses the current scraper, or what the call names in its place. The scraper does not change. No site is asked and nothing is charged. The run appears in the history like any other. Its rows appear once it is complete; if it is stopped, it leaves none. A page whose body is no longer kept ends with the error body_gone. A page that had no rows keeps its error, since it was not paid for. Currencies are converted at the rates that applied when the page was fetched. No language model is asked.
          */
         post: operations["svc_re_extract"];
         delete?: never;
@@ -1746,7 +1746,7 @@ export interface paths {
         get?: never;
         /**
          * Sets how many of a scraper's runs keep their rows
-         * @description When a run has ended, the rows of those before the newest ones are deleted in the background. Runs that brought no rows do not count. Run records, and what was charged, stay. The group's count wins over the scraper's.
+         * @description When a run ends, the rows of older runs are deleted in the background. Runs without rows do not count. Run records and charges stay. The group's count takes precedence over the scraper's.
          */
         put: operations["svc_update_scraper_retention"];
         post?: never;
@@ -1765,13 +1765,13 @@ export interface paths {
         };
         /**
          * Launches a run of a scraper
-         * @description A scraper with a site reads its links, those first that no run has visited. Otherwise the start address is checked (it resolves and may be reached), not fetched. Scrapers of the type SEARCH_ENGINE_SEARCH ask one of the server's search engines for each query. The same Idempotency-Key within 24 hours answers the original run. Scrapers of list runs run through POST /api/scraper/url-list-run.
+         * @description A scraper with a site reads the site's links, unvisited ones first. Otherwise the launch checks that the start address resolves and is allowed, but does not fetch it. SEARCH_ENGINE_SEARCH scrapers ask one of the server's search engines for each query. The same Idempotency-Key within 24 hours returns the original run. Scrapers of list runs are run with POST /api/scraper/url-list-run.
          */
         get: operations["svc_run_scraper"];
         put?: never;
         /**
          * Launches a run of a scraper
-         * @description A scraper with a site reads its links, those first that no run has visited. Otherwise the start address is checked (it resolves and may be reached), not fetched. Scrapers of the type SEARCH_ENGINE_SEARCH ask one of the server's search engines for each query. The same Idempotency-Key within 24 hours answers the original run. Scrapers of list runs run through POST /api/scraper/url-list-run.
+         * @description A scraper with a site reads the site's links, unvisited ones first. Otherwise the launch checks that the start address resolves and is allowed, but does not fetch it. SEARCH_ENGINE_SEARCH scrapers ask one of the server's search engines for each query. The same Idempotency-Key within 24 hours returns the original run. Scrapers of list runs are run with POST /api/scraper/url-list-run.
          */
         post: operations["svc_run_scraper_by_post"];
         delete?: never;
@@ -1788,8 +1788,8 @@ export interface paths {
             cookie?: never;
         };
         /**
-         * Answers the site of a scraper, or null
-         * @description Its links are left out when they are more than 1,000.
+         * Returns the site of a scraper, or null
+         * @description Links are left out if there are more than 1,000.
          */
         get: operations["svc_get_scraper_site"];
         put?: never;
@@ -1808,8 +1808,8 @@ export interface paths {
             cookie?: never;
         };
         /**
-         * Answers when a scraper starts by itself, and what became of its newest starts
-         * @description A scraper without a schedule of its own starts with its group, and the starts are the group's. The first start that the balance, the plan or the recipe refuses is told as SCHEDULED_START_REFUSED. Those behind it are not, for the same reason.
+         * Returns when a scraper next starts automatically, and the outcome of its newest starts
+         * @description A scraper without its own schedule starts with its group, and the starts are the group's. SCHEDULED_START_REFUSED is sent for the first start that the balance, the plan or the recipe refuses. Later starts refused for the same reason send nothing.
          */
         get: operations["svc_list_scraper_starts"];
         put?: never;
@@ -1829,13 +1829,13 @@ export interface paths {
         };
         /**
          * Stops a scraper's run
-         * @description The run's state is final at once. Pages that are being fetched are still stored and charged. The call waits for them, up to 10 s. A scraper that is not running is left as it is. Rows already there are kept.
+         * @description The run's state is final at once. Pages being fetched are still stored and charged. The call waits for them, up to 10 s. A scraper that is not running stays as it is. Existing rows are kept.
          */
         get: operations["svc_stop_scraper"];
         put?: never;
         /**
          * Stops a scraper's run
-         * @description The run's state is final at once. Pages that are being fetched are still stored and charged. The call waits for them, up to 10 s. A scraper that is not running is left as it is. Rows already there are kept.
+         * @description The run's state is final at once. Pages being fetched are still stored and charged. The call waits for them, up to 10 s. A scraper that is not running stays as it is. Existing rows are kept.
          */
         post: operations["svc_stop_scraper_by_post"];
         delete?: never;
@@ -1853,7 +1853,7 @@ export interface paths {
         };
         /**
          * Streams the progress of a scraper's run
-         * @description Events named status, each with the whole progress. The first one comes at once. The last one has the final state, and then the stream ends. Ids are the job's index in the log of changes. Whoever comes back gets the newest state first, so nothing that Last-Event-ID names has to be sent again.
+         * @description Events named status, each with the whole progress. The first event comes at once. The last one has the final state, and then the stream ends. Ids are the job's index in the change log. A client that reconnects gets the newest state first, so nothing is replayed from Last-Event-ID.
          */
         get: operations["svc_stream_scraper"];
         put?: never;
@@ -1872,8 +1872,8 @@ export interface paths {
             cookie?: never;
         };
         /**
-         * Lists what the sitemaps of a scraper's site name
-         * @description The entries are those of the scraper's newest harvest, also while it is under way. They go each night at 02:00 UTC. One that goes on then goes a night later.
+         * Lists the addresses in the sitemaps of a scraper's site
+         * @description The entries are those of the scraper's newest harvest, also while it is under way. They are deleted each night at 02:00 UTC. If the harvest is under way then, its entries are deleted a night later.
          */
         get: operations["svc_list_sitemaps"];
         put?: never;
@@ -1894,8 +1894,8 @@ export interface paths {
         get?: never;
         put?: never;
         /**
-         * Reads the sitemaps of a scraper's site, and counts what they name
-         * @description The scraper's own address is read if it is a sitemap. Else those are that robots.txt names, or that are where sitemaps are. Sitemaps, RSS, Atom and text are read, packed or not, and indexes up to 4 levels deep. Addresses of other hosts are taken where the robots.txt of those names the sitemap. robots.txt is obeyed, one request a second is sent, and none is charged. Addresses are told apart by their canonical form. A harvest takes the place of the one before, and goes on in the background. The call waits for 55 s, then answers with the count so far; the same Idempotency-Key waits again. No sitemap, or an empty one, counts 0. A scraper has one harvest under way, a customer 10.
+         * Reads the sitemaps of a scraper's site, and counts the addresses that they list
+         * @description If the scraper's own address is a sitemap, it is read. Otherwise the sitemaps named in robots.txt are read, or those at the usual places. Sitemaps, RSS, Atom and text are read, compressed or not, and indexes up to 4 levels deep. Addresses on another host are taken if that host's robots.txt names the sitemap. robots.txt is obeyed, one request a second is sent, and nothing is charged. Addresses with the same canonical form count once. A harvest replaces the previous one, and goes on in the background. The call waits up to 55 s, then returns the count so far; the same Idempotency-Key waits again. Without a sitemap, or with an empty one, the count is 0. At most one harvest of a scraper is under way at a time, and 10 of a customer.
          */
         post: operations["svc_harvest_sitemaps"];
         delete?: never;
@@ -1912,8 +1912,8 @@ export interface paths {
             cookie?: never;
         };
         /**
-         * Answers the customer's legacy plan
-         * @description INACTIVE with plan null: the customer pays as it goes, without a plan.
+         * Returns the customer's legacy plan
+         * @description INACTIVE with plan null: the customer is on pay-as-you-go, without a plan.
          */
         get: operations["svc_get_subscription"];
         put?: never;
@@ -1935,7 +1935,7 @@ export interface paths {
         put?: never;
         /**
          * Ends the subscription at the end of its period
-         * @description The plan stays until currentPeriodEnd, then it is STARTER. Until then cancel-downgrade takes it back.
+         * @description The plan stays until currentPeriodEnd, then becomes STARTER. Until then, cancel-downgrade undoes this.
          */
         post: operations["svc_cancel_subscription"];
         delete?: never;
@@ -1954,7 +1954,7 @@ export interface paths {
         get?: never;
         put?: never;
         /**
-         * Keeps the plan, in place of what was scheduled
+         * Keeps the current plan, and cancels the scheduled change
          * @description Access: write. Rate class: top-up.
          */
         post: operations["svc_cancel_downgrade"];
@@ -1975,7 +1975,7 @@ export interface paths {
         put?: never;
         /**
          * Changes the plan
-         * @description A dearer plan opens a checkout, and takes the place of the old one when it is paid. A cheaper one is scheduled for the end of the period, and charges nothing now. The same plan changes nothing.
+         * @description A more expensive plan opens a checkout, and replaces the old plan once paid. A cheaper plan is scheduled for the end of the period, and nothing is charged now. The same plan changes nothing.
          */
         post: operations["svc_change_subscription"];
         delete?: never;
@@ -1994,8 +1994,8 @@ export interface paths {
         get?: never;
         put?: never;
         /**
-         * Opens a checkout in which a plan is subscribed to
-         * @description An ACTIVE subscription is answered as it is. The plan begins when the payment provider has told of the payment. The free plan begins at once.
+         * Opens a checkout to subscribe to a plan
+         * @description An ACTIVE subscription is returned unchanged. The plan begins when the payment provider confirms the payment. The free plan begins at once.
          */
         post: operations["svc_create_subscription"];
         delete?: never;
@@ -2012,7 +2012,7 @@ export interface paths {
             cookie?: never;
         };
         /**
-         * Lists what the plans cost that customers may choose, by level
+         * Lists the prices of the plans that customers may choose, by level
          * @description Access: public. Rate class: anonymous.
          */
         get: operations["svc_list_plan_prices"];
@@ -2034,8 +2034,8 @@ export interface paths {
         get?: never;
         put?: never;
         /**
-         * Takes signed notices of the payment provider
-         * @description Only the payment provider calls this. The bytes of the body are signed; a signature holds for five minutes. Notices may come twice and in any order.
+         * Takes signed notices from the payment provider
+         * @description Only the payment provider calls this. The bytes of the body are signed; a signature is valid for five minutes. Notices may come twice and in any order.
          */
         post: operations["svc_payment_notice"];
         delete?: never;
@@ -2052,7 +2052,7 @@ export interface paths {
             cookie?: never;
         };
         /**
-         * Answers the balance, charges of runs under way included
+         * Returns the balance, including charges of runs under way
          * @description Access: read. Rate class: read.
          */
         get: operations["svc_get_wallet"];
@@ -2072,7 +2072,7 @@ export interface paths {
             cookie?: never;
         };
         /**
-         * Lists the prices that runs launched now will have
+         * Lists the prices for runs launched now
          * @description Access: read. Rate class: read.
          */
         get: operations["svc_list_prices"];
@@ -2092,8 +2092,8 @@ export interface paths {
             cookie?: never;
         };
         /**
-         * Answers a month's statement, as a table or as a page to be printed
-         * @description It has every transaction that was settled in the month, newest first. The opening balance and the amounts are together the closing balance. A charge counts when its run has ended. The month under way is as it is so far.
+         * Returns a month's statement, as a table or as a printable page
+         * @description It has every transaction settled in the month, newest first. The opening balance plus the amounts is the closing balance. A charge counts when its run has ended. The current month is shown as it is so far.
          */
         get: operations["svc_get_wallet_statement"];
         put?: never;
@@ -2114,8 +2114,8 @@ export interface paths {
         get?: never;
         put?: never;
         /**
-         * Opens a checkout in which the wallet is topped up
-         * @description The balance grows when the payment provider has told of the payment, which is seconds after it as a rule. A customer has at most 100 open top-ups.
+         * Opens a checkout to top up the wallet
+         * @description The balance grows when the payment provider confirms the payment, usually within seconds. A customer has at most 100 open top-ups.
          */
         post: operations["svc_start_top_up"];
         delete?: never;
@@ -2132,8 +2132,8 @@ export interface paths {
             cookie?: never;
         };
         /**
-         * Says what became of a top-up
-         * @description OPEN: not paid yet, or pending. APPLIED: paid and credited. EXPIRED and FAILED: no money moved; these are forgotten 30 days later. UNMATCHED: paid, but not to be credited as it stands, in another currency for example; the operator sees it.
+         * Returns the state of a top-up
+         * @description OPEN: not paid yet, or pending. APPLIED: paid and credited. EXPIRED and FAILED: no money moved; these are deleted 30 days later. UNMATCHED: paid, but it cannot be credited, for example because of another currency; the operator sees it.
          */
         get: operations["svc_get_top_up"];
         put?: never;
@@ -2172,8 +2172,8 @@ export interface paths {
             cookie?: never;
         };
         /**
-         * Reads all of the wallet's transactions, newest first, by cursor
-         * @description There is no last page: the cursor leads to the first transaction of the wallet. What is entered meanwhile is not among those that follow.
+         * Reads all the wallet's transactions, newest first, by cursor
+         * @description There is no page limit: the cursor leads to the first transaction of the wallet. Transactions entered meanwhile are not included.
          */
         get: operations["svc_list_all_wallet_transactions"];
         put?: never;
@@ -2198,8 +2198,8 @@ export interface paths {
         get: operations["svc_list_webhooks"];
         put?: never;
         /**
-         * Makes a webhook, at most 10 a customer
-         * @description Events are told by signed requests (Standard Webhooks): the headers webhook-id, webhook-timestamp and webhook-signature. A 2xx within 15 seconds takes one. Otherwise it is tried 8 times over 24 hours, each time under the same webhook-id; one that came may come again. The answer holds the secret, once.
+         * Creates a webhook; a customer has at most 10
+         * @description Events are sent as signed requests (Standard Webhooks) with the headers webhook-id, webhook-timestamp and webhook-signature. An answer of 2xx within 15 seconds confirms one. Otherwise it is tried 8 times over 24 hours, always under the same webhook-id; an event may arrive twice. Only this answer holds the secret.
          */
         post: operations["svc_create_webhook"];
         delete?: never;
@@ -2216,19 +2216,19 @@ export interface paths {
             cookie?: never;
         };
         /**
-         * Answers a webhook
+         * Returns a webhook
          * @description Access: read. Rate class: read.
          */
         get: operations["svc_get_webhook"];
         /**
-         * Changes where a webhook goes, and of what it tells
-         * @description It switches one on again, too. Its secret stays.
+         * Changes a webhook's address and events
+         * @description It can also switch the webhook on again. The secret stays.
          */
         put: operations["svc_put_webhook"];
         post?: never;
         /**
          * Deletes a webhook and its log
-         * @description What is pending is not sent any more, but for calls under way.
+         * @description Pending deliveries are no longer sent, except for calls under way.
          */
         delete: operations["svc_delete_webhook"];
         options?: never;
@@ -2244,8 +2244,8 @@ export interface paths {
             cookie?: never;
         };
         /**
-         * Lists what was sent to a webhook and what is pending, newest first
-         * @description Each stays for 30 days. Beyond 500 the oldest one that has ended goes; while 500 are pending, new events are counted as droppedEvents.
+         * Lists a webhook's sent and pending deliveries, newest first
+         * @description Each delivery is kept for 30 days. Beyond 500, the oldest finished one is removed; while 500 are pending, new events are only counted as droppedEvents.
          */
         get: operations["svc_list_webhook_deliveries"];
         put?: never;
@@ -2267,7 +2267,7 @@ export interface paths {
         put?: never;
         /**
          * Sends a delivery again at once, under its webhook-id
-         * @description One that has ended has 8 tries again. One that is pending is tried now.
+         * @description A finished delivery gets 8 tries again. A pending one is tried now.
          */
         post: operations["svc_redeliver_webhook"];
         delete?: never;
@@ -2286,8 +2286,8 @@ export interface paths {
         get?: never;
         put?: never;
         /**
-         * Gives a webhook another secret
-         * @description The answer holds it, once. Meanwhile requests have two signatures, and either one will do. With 0 the former secret ends at once.
+         * Gives a webhook a new secret
+         * @description Only this answer holds the new secret. During the overlap requests have two signatures, and either one is enough. With 0 the old secret ends at once.
          */
         post: operations["svc_rotate_webhook"];
         delete?: never;
@@ -2306,8 +2306,8 @@ export interface paths {
         get?: never;
         put?: never;
         /**
-         * Sends a WEBHOOK_TEST to a webhook, also to one that is off
-         * @description What came of it stands in the log.
+         * Sends a WEBHOOK_TEST to a webhook, even if it is off
+         * @description The result is in the webhook's log.
          */
         post: operations["svc_test_webhook"];
         delete?: never;
@@ -2323,10 +2323,10 @@ export interface components {
         Category: {
             /** Format: date-time */
             readonly createdAt: string | null;
-            /** @description A filter as reads take it, of at most 16,384 bytes without spaces: {"price":{"$gt":10}} */
+            /** @description A filter as in reads, at most 16,384 bytes without spaces: {"price":{"$gt":10}} */
             filters: Record<string, never>;
             readonly id: string;
-            /** @description Unique within the group; one that has it is replaced */
+            /** @description Unique within the group; a category with the same name is replaced */
             name: string;
             /** Format: date-time */
             readonly updatedAt: string | null;
@@ -2334,10 +2334,10 @@ export interface components {
         CategoryInput: {
             /** Format: date-time */
             readonly createdAt?: string | null;
-            /** @description A filter as reads take it, of at most 16,384 bytes without spaces: {"price":{"$gt":10}} */
+            /** @description A filter as in reads, at most 16,384 bytes without spaces: {"price":{"$gt":10}} */
             filters: Record<string, never>;
             readonly id?: string | null;
-            /** @description Unique within the group; one that has it is replaced */
+            /** @description Unique within the group; a category with the same name is replaced */
             name: string;
             /** Format: date-time */
             readonly updatedAt?: string | null;
@@ -2347,10 +2347,10 @@ export interface components {
             type: string;
         };
         CurlPreviewInput: {
-            /** @description As browsers copy it, for bash or Windows cmd */
+            /** @description A curl command as browsers copy it, for bash or Windows cmd */
             curl: string;
             groupId: string;
-            /** @description Of a scraper that a proposal is to replace */
+            /** @description Id of the scraper that a proposal will replace */
             id?: string | null;
             name: string;
         };
@@ -2362,9 +2362,9 @@ export interface components {
             email: string;
             firstname: string;
             lastname: string;
-            /** @description Null: the customer pays as it goes, and has every feature */
+            /** @description Null: the customer is on pay-as-you-go and has every feature */
             plan: string | null;
-            /** @description With withStat=true */
+            /** @description Only with withStat=true */
             statistic?: components["schemas"]["CustomerStatistic"] | null;
             /** @description Null without a subscription */
             subscriptionStatus: string | null;
@@ -2385,7 +2385,7 @@ export interface components {
             readonly subscriptionStatus?: string | null;
         };
         CustomerStatistic: {
-            /** @description What is used of each cap that plans have, by the cap's name */
+            /** @description How much of each plan limit is used, by the limit's name */
             quotaUsage: {
                 [key: string]: number;
             };
@@ -2394,7 +2394,7 @@ export interface components {
             scraperCount: number;
         };
         CustomerStatisticInput: {
-            /** @description What is used of each cap that plans have, by the cap's name */
+            /** @description How much of each plan limit is used, by the limit's name */
             quotaUsage?: {
                 [key: string]: number;
             } | null;
@@ -2406,54 +2406,54 @@ export interface components {
             opName: string;
             previewSummary: components["schemas"]["DeletionSummary"];
             targetEntityId: string;
-            /** @description Valid for 5 minutes, once */
+            /** @description Valid once, for 5 minutes */
             token: string;
         };
         DeletionSummary: {
-            /** @description Things that the deletion reaches, by kind */
+            /** @description How many things are affected, by kind */
             cascadeCounts: {
                 [key: string]: number;
             };
             entityName: string;
             entityType: string;
-            /** @description To be shown to the user before the deletion */
+            /** @description Warnings to show to the user before the deletion */
             warnings: string[];
         };
         EnrichedScraper: {
             config: components["schemas"]["ScraperConfig"] | null;
-            /** @description A run could start with it */
+            /** @description True if a run could start with this configuration */
             readonly configValid: boolean;
             /** Format: date-time */
             readonly createdAt: string | null;
-            /** @description Newest runs whose rows are kept: the group's count, else the scraper's; null: all */
+            /** @description How many of the newest runs keep their rows: the group's count, else the scraper's; null: all */
             readonly effectiveRetentionCount: number | null;
             readonly group: components["schemas"]["ScraperGroup"] | null;
             /** @description Id of the owning group */
             groupRef: string;
-            /** @description Empty or omitted: create */
+            /** @description Empty or omitted: a new one is created */
             id: string;
             /** @description The fields of a row, in their order */
             itemsConfig: components["schemas"]["Field"][];
             /** @description State of the newest run; null before the first */
             readonly lastRunState: string | null;
-            /** @description Unique per customer, that of a FILE scraper in its group */
+            /** @description Unique per customer; for a FILE scraper, unique in its group */
             name: string;
             /**
              * Format: date-time
-             * @description By its own schedule, or with its group; null while nothing starts it by itself
+             * @description By its own schedule or with its group; null if it does not start automatically
              */
             readonly nextStart: string | null;
-            /** @description Applied to each row, in this order; a rule sees what those before it wrote */
+            /** @description Applied to each row, in this order; a rule sees what earlier rules wrote */
             postProcessRules: components["schemas"]["PostProcessRule"][];
             readonly runStats: components["schemas"]["RunStats"];
-            /** @description Cron expression of five fields by which it starts by itself, like 0 6 * * mon-fri; empty: with its group */
+            /** @description Cron expression of five fields for automatic starts, such as 0 6 * * mon-fri; empty: it starts with its group */
             schedule: string;
-            /** @description Time zone of schedule, of the IANA database; empty: UTC */
+            /** @description IANA time zone of schedule; empty: UTC */
             scheduleTimezone: string;
             schema: components["schemas"]["SchemaWithContent"] | null;
             sourceConfig: components["schemas"]["SourceConfig"];
             /**
-             * @description Scrapers of the type FILE are made by uploads, and saved here with their id
+             * @description FILE scrapers are created by uploads, and saved here with their id
              * @enum {string}
              */
             type: "SINGLE_PRODUCT" | "MULTIPLE_PRODUCTS" | "APPLICATION_LD_JSON" | "AI_CONF" | "MARKETPLACE" | "SEARCH_ENGINE_SEARCH" | "FILE";
@@ -2462,39 +2462,39 @@ export interface components {
         };
         EnrichedScraperInput: {
             config?: components["schemas"]["ScraperConfigInput"] | null;
-            /** @description A run could start with it */
+            /** @description True if a run could start with this configuration */
             readonly configValid?: boolean | null;
             /** Format: date-time */
             readonly createdAt?: string | null;
-            /** @description Newest runs whose rows are kept: the group's count, else the scraper's; null: all */
+            /** @description How many of the newest runs keep their rows: the group's count, else the scraper's; null: all */
             readonly effectiveRetentionCount?: number | null;
             readonly group?: components["schemas"]["ScraperGroupInput"] | null;
             /** @description Id of the owning group */
             groupRef: string;
-            /** @description Empty or omitted: create */
+            /** @description Empty or omitted: a new one is created */
             id?: string | null;
             /** @description The fields of a row, in their order */
             itemsConfig?: components["schemas"]["FieldInput"][] | null;
             /** @description State of the newest run; null before the first */
             readonly lastRunState?: string | null;
-            /** @description Unique per customer, that of a FILE scraper in its group */
+            /** @description Unique per customer; for a FILE scraper, unique in its group */
             name: string;
             /**
              * Format: date-time
-             * @description By its own schedule, or with its group; null while nothing starts it by itself
+             * @description By its own schedule or with its group; null if it does not start automatically
              */
             readonly nextStart?: string | null;
-            /** @description Applied to each row, in this order; a rule sees what those before it wrote */
+            /** @description Applied to each row, in this order; a rule sees what earlier rules wrote */
             postProcessRules?: components["schemas"]["PostProcessRuleInput"][] | null;
             readonly runStats?: components["schemas"]["RunStatsInput"] | null;
-            /** @description Cron expression of five fields by which it starts by itself, like 0 6 * * mon-fri; empty: with its group */
+            /** @description Cron expression of five fields for automatic starts, such as 0 6 * * mon-fri; empty: it starts with its group */
             schedule?: string | null;
-            /** @description Time zone of schedule, of the IANA database; empty: UTC */
+            /** @description IANA time zone of schedule; empty: UTC */
             scheduleTimezone?: string | null;
             schema?: components["schemas"]["SchemaWithContentInput"] | null;
             sourceConfig: components["schemas"]["SourceConfigInput"];
             /**
-             * @description Scrapers of the type FILE are made by uploads, and saved here with their id
+             * @description FILE scrapers are created by uploads, and saved here with their id
              * @enum {string}
              */
             type: "SINGLE_PRODUCT" | "MULTIPLE_PRODUCTS" | "APPLICATION_LD_JSON" | "AI_CONF" | "MARKETPLACE" | "SEARCH_ENGINE_SEARCH" | "FILE";
@@ -2512,27 +2512,27 @@ export interface components {
             text: string;
         };
         Field: {
-            /** @description Attribute name, with ATTR */
+            /** @description Attribute name, for ATTR */
             attr?: string;
             /**
              * @description TEXT, ATTR or EXISTS
              * @enum {string}
              */
             kind: "TEXT" | "ATTR" | "EXISTS";
-            /** @description Output field; a leading _ is dropped */
+            /** @description Name of the output field; a leading _ is dropped */
             name: string;
             /** @description CSS or XPath for HTML pages, JSONPath for JSON bodies. A JSONPath under $.embedded reads the JSON that an HTML page embeds for its scripts */
             selector: string;
         };
         FieldInput: {
-            /** @description Attribute name, with ATTR */
+            /** @description Attribute name, for ATTR */
             attr?: string | null;
             /**
              * @description TEXT, ATTR or EXISTS
              * @enum {string}
              */
             kind: "TEXT" | "ATTR" | "EXISTS";
-            /** @description Output field; a leading _ is dropped */
+            /** @description Name of the output field; a leading _ is dropped */
             name: string;
             /** @description CSS or XPath for HTML pages, JSONPath for JSON bodies. A JSONPath under $.embedded reads the JSON that an HTML page embeds for its scripts */
             selector: string;
@@ -2540,35 +2540,35 @@ export interface components {
         FieldProfile: {
             /** @description How many different values there are */
             distinct: number;
-            /** @description False: distinct is an estimate, within 10% nearly always */
+            /** @description False: distinct is an estimate, nearly always within 10% */
             distinctExact: boolean;
-            /** @description Address of the page that the first example is from; null without one */
+            /** @description Address of the page of the first example; null without one */
             exampleUrl: string | null;
             /** @description Up to 3 different short values of the first 100 rows */
             examples: unknown[];
-            /** @description Their share of all rows, 0 to 1 */
+            /** @description Share of all rows that have a value, 0 to 1 */
             fillRate: number;
-            /** @description Rows with a value; null is none */
+            /** @description Rows with a value; null is not a value */
             filled: number;
-            /** @description Where the numbers lie: up to 32 parts, the least first, none empty. No parts where there is no number, or an earlier program stored pages */
+            /** @description Distribution of the numbers: up to 32 buckets in ascending order, none empty. No buckets if there are no numbers, or if an earlier version of the program stored pages */
             histogram: components["schemas"]["NumberBucket"][];
-            /** @description The greatest of them */
+            /** @description The greatest number, numeric texts included; null if there is none */
             max: number | null;
-            /** @description Of them */
+            /** @description Mean of the numbers, numeric texts included; null if there is none */
             mean: number | null;
-            /** @description Bytes of a text, in the mean; null without one */
+            /** @description Mean length of the texts, in bytes; null if there is none */
             meanLength: number | null;
-            /** @description The least of the numbers, and of the texts that are numbers; null without one */
+            /** @description The smallest number, numeric texts included; null if there is none */
             min: number | null;
             name: string;
-            /** @description How many values are of each type. A numericText is a text that is a number. */
+            /** @description How many values have each type. A numericText is a text that is a number. */
             types: {
                 [key: string]: number;
             };
         };
         FieldsPreview: {
             elapsedMs: number;
-            /** @description What the page says, by the names asked for; null where it says nothing */
+            /** @description Values on the page, by requested name; null if there is none */
             fields: {
                 [key: string]: unknown;
             };
@@ -2584,11 +2584,11 @@ export interface components {
             createdAt: string | null;
             /**
              * Format: date-time
-             * @description From when it is refused; null: it does not expire
+             * @description From when the key is refused; null: it does not expire
              */
             expiresAt: string | null;
             id: string;
-            /** @description The whole key. It is never shown again. */
+            /** @description The whole key. It is shown only once. */
             key: string;
             name: string;
             /** @description 7 characters */
@@ -2597,40 +2597,40 @@ export interface components {
             scope: "USER" | "LLM_READ" | "LLM_FULL";
         };
         Group: {
-            /** @description Which changes from run to run the notice RUN_CHANGED tells of; empty: none */
+            /** @description Which changes between runs the notice RUN_CHANGED reports; empty: none */
             changeAlerts: string[];
-            /** @description Members that tell rows apart for it; empty: as comparisons of runs do */
+            /** @description Members that identify a row for RUN_CHANGED; empty: as in comparisons of runs */
             changeAlertsKey: string[];
             /** Format: date-time */
             readonly createdAt: string | null;
             /** @description The owner's customerUniqueRef */
             readonly customerRef: string;
-            /** @description Label of the group's data collection; made from the name when empty */
+            /** @description Label of the group's data collection; made from the name if empty */
             dataTable: string;
-            /** @description The group whose merged runs its rows are made of; null: none */
+            /** @description The group whose runs were merged into this one; null: none */
             readonly enrichedOf: string | null;
-            /** @description Empty or omitted: create */
+            /** @description Empty or omitted: a new one is created */
             id: string;
-            /** @description The group whose rows were matched against the catalogue; null: none */
+            /** @description The group whose matched rows this one holds; null: none */
             readonly matchedOf: string | null;
-            /** @description Groups may share one: what tells them apart is the id */
+            /** @description Need not be unique: the id identifies a group */
             name: string;
             /**
              * Format: date-time
-             * @description Null while the group does not start by itself
+             * @description Null if the group does not start automatically
              */
             readonly nextStart: string | null;
-            /** @description Runs count from COMPLETED on, and those that are unlike the runs before them once they are released */
+            /** @description A run counts once it is COMPLETED; a run that is unlike earlier ones counts once it is released */
             quarantine: boolean;
-            /** @description Newest runs of each scraper whose rows are kept; null: as the scrapers say */
+            /** @description How many of each scraper's newest runs keep their rows; null: each scraper's own setting applies */
             retentionCount: number | null;
-            /** @description Time zone of the group's starts, of the IANA database; empty: UTC */
+            /** @description IANA time zone of the group's starts; empty: UTC */
             scheduleTimezone: string;
             readonly scraperCount: number;
             /** @description Must be true for matching */
             shouldMatchProducts: boolean;
             /**
-             * @description DAILY and WEEKLY start the scrapers without a schedule of their own; NONE pauses all
+             * @description DAILY and WEEKLY start the scrapers that have no schedule of their own; NONE pauses all
              * @enum {string}
              */
             startType: "MANUAL" | "DAILY" | "WEEKLY" | "NONE";
@@ -2638,7 +2638,7 @@ export interface components {
             readonly updatedAt: string | null;
         };
         GroupEstimate: {
-            /** @description The balance pays for maxMicros, or nothing is charged */
+            /** @description The balance covers maxMicros, or nothing is charged */
             affordable: boolean;
             /** @description Micros, millionths of a euro */
             balanceMicros: number;
@@ -2650,40 +2650,40 @@ export interface components {
             minMicros: number;
             /** @description Pages delivered */
             pages: number;
-            /** @description That would be launched */
+            /** @description Scrapers that would be launched */
             scrapers: number;
-            /** @description Scrapers that the estimate goes by, at most 100; the others are taken to be like them */
+            /** @description Scrapers that the estimate is based on, at most 100; the others are assumed to be similar */
             scrapersConsidered: number;
         };
         GroupInput: {
-            /** @description Which changes from run to run the notice RUN_CHANGED tells of: ADDED, REMOVED, CHANGED; empty: none */
+            /** @description Which changes between runs the notice RUN_CHANGED reports: ADDED, REMOVED, CHANGED; empty: none */
             changeAlerts?: ("ADDED" | "REMOVED" | "CHANGED")[] | null;
-            /** @description Members that tell rows apart for it, such as sku; empty: as comparisons of runs do */
+            /** @description Members that identify a row for RUN_CHANGED, such as sku; empty: as in comparisons of runs */
             changeAlertsKey?: string[] | null;
             /** Format: date-time */
             readonly createdAt?: string | null;
             readonly customerRef?: string | null;
-            /** @description Label of the group's data collection; made from the name when empty */
+            /** @description Label of the group's data collection; made from the name if empty */
             dataTable?: string | null;
             readonly enrichedOf?: string | null;
-            /** @description Empty or omitted: create */
+            /** @description Empty or omitted: a new one is created */
             id?: string | null;
             readonly matchedOf?: string | null;
-            /** @description Groups may share one; needed to create */
+            /** @description Need not be unique; required to create */
             name?: string | null;
             /** Format: date-time */
             readonly nextStart?: string | null;
-            /** @description Runs count, and are read with the group's, from COMPLETED on; one that is unlike the runs before it counts once it is released */
+            /** @description A run counts, and its rows are read with the group's, once it is COMPLETED. A run that is unlike earlier ones counts once it is released */
             quarantine?: boolean | null;
-            /** @description Keep the rows of this many newest runs of each scraper, whatever the scrapers say; null: as they say */
+            /** @description How many of each scraper's newest runs keep their rows; overrides the scrapers' own settings. Null: those apply */
             retentionCount?: number | null;
-            /** @description Time zone of the group's starts, of the IANA database; empty: UTC */
+            /** @description IANA time zone of the group's starts; empty: UTC */
             scheduleTimezone?: string | null;
             readonly scraperCount?: number | null;
             /** @description Must be true for matching */
             shouldMatchProducts?: boolean | null;
             /**
-             * @description DAILY and WEEKLY start the scrapers without a schedule of their own; NONE pauses all. A new group's is MANUAL unless told.
+             * @description DAILY and WEEKLY start the scrapers that have no schedule of their own; NONE pauses all. Default of a new group: MANUAL.
              * @enum {string|null}
              */
             startType?: "MANUAL" | "DAILY" | "WEEKLY" | "NONE" | null;
@@ -2691,14 +2691,14 @@ export interface components {
             readonly updatedAt?: string | null;
         };
         Identity: {
-            /** @description It may call what administrators may */
+            /** @description The caller may use the operations of administrators */
             admin: boolean;
             /** Format: date-time */
             createdAt: string | null;
             customerRef: string;
             /**
              * Format: date-time
-             * @description Of a key: from when it is refused; null: it does not expire
+             * @description For a key: from when it is refused; null: it does not expire
              */
             expiresAt: string | null;
             id: string;
@@ -2713,7 +2713,7 @@ export interface components {
             amount: number;
             /** @description EUR */
             currency: string;
-            /** @description Where the payment provider shows it; null: nowhere */
+            /** @description Page of the invoice at the payment provider; null: none */
             hostedInvoiceUrl: string | null;
             id: string;
             /** Format: date-time */
@@ -2730,7 +2730,7 @@ export interface components {
             totalPages: number;
         };
         Job: {
-            /** @description Charged so far, in micros, millionths of a euro; null for those with whom the group is shared */
+            /** @description Charged so far, in micros, millionths of a euro; null for people with whom the group is shared */
             chargedMicros: number | null;
             deliveredPages: number;
             /** @description Milliseconds from started to finished */
@@ -2740,43 +2740,43 @@ export interface components {
             errorMessage: string | null;
             /**
              * Format: date-time
-             * @description Null until nothing of the run is under way any more
+             * @description Null while anything of the run is still under way
              */
             finished: string | null;
             groupId: string;
             id: string;
-            /** @description robots.txt was switched off for it */
+            /** @description The run ignored robots.txt */
             ignoresRobots: boolean;
             /** @description Rows stored */
             itemsQuantity: number;
-            /** @description False when the owner of a shared group launched it */
+            /** @description False if the owner of a shared group launched it */
             launchedByCustomer: boolean;
-            /** @description The cap it was launched with, in micros, millionths of a euro; null for those with whom the group is shared */
+            /** @description The run's cost cap, in micros, millionths of a euro; null for people with whom the group is shared */
             maxChargeMicros: number | null;
-            /** @description Why the run is held back, in words: it counts as no last run until it is released. Null: it is not held back. */
+            /** @description Why the run is held back, as text: until it is released, it does not count as the last run. Null: it is not held back. */
             quarantineReason: string | null;
             /** Format: date-time */
             queued: string | null;
             scraperId: string;
             /**
              * Format: date-time
-             * @description Until the first page goes out, when it was queued
+             * @description When the first page was dispatched; until then, when the run was queued
              */
             started: string | null;
             state: string;
             /** @description STOPPED_BY_CUSTOMER, WALLET_INSUFFICIENT_BALANCE or MAX_CHARGE_REACHED */
             stopReason: string | null;
-            /** @description Links read to the end of their pages */
+            /** @description Links whose pages were all read */
             successLinks: number;
             /** @description Links of the run */
             totalLinks: number;
-            /** @description Pages brought to an end, delivered or errored */
+            /** @description Pages finished, delivered or errored */
             totalRequests: number;
         };
         JobCursorPage: {
             hasMore: boolean;
             items: components["schemas"]["Job"][];
-            /** @description Null at the end */
+            /** @description Null on the last page */
             nextCursor: string | null;
         };
         JobPage: {
@@ -2788,22 +2788,22 @@ export interface components {
             totalPages: number;
         };
         KeptExport: {
-            /** @description Of the file; null unless it is READY */
+            /** @description Of the file; null unless READY */
             bytes: number | null;
             /** Format: date-time */
             createdAt: string | null;
             /**
              * Format: date-time
-             * @description Null while it is WAITING
+             * @description Null while WAITING
              */
             endedAt: string | null;
-            /** @description Why it FAILED, for programs */
+            /** @description Why it FAILED, as a code for programs */
             errorCode: string | null;
-            /** @description Why it FAILED */
+            /** @description Why it FAILED, in words */
             errorMessage: string | null;
             /**
              * Format: date-time
-             * @description Then it goes, with its file
+             * @description When the export and its file are deleted
              */
             expiresAt: string | null;
             /** @enum {string} */
@@ -2811,10 +2811,10 @@ export interface components {
             groupId: string | null;
             id: string;
             jobId: string | null;
-            /** @description In the file; null unless it is READY */
+            /** @description In the file; null unless READY */
             rows: number | null;
             scraperId: string | null;
-            /** @description Of the file; null unless it is READY */
+            /** @description Of the file; null unless READY */
             sha256: string | null;
             /** @description WAITING until the file is written */
             state: string;
@@ -2822,10 +2822,10 @@ export interface components {
         KeptPage: {
             /**
              * Format: date-time
-             * @description When it goes; sooner where the customer has more than the server keeps, or the scraper is deleted
+             * @description When it is deleted; earlier if the customer has more than the server keeps, or the scraper is deleted
              */
             keptUntil: string | null;
-            /** @description Of the operation that answers it, svc_get_row_body */
+            /** @description Path of the operation that returns it, svc_get_row_body */
             path: string;
         };
         Key: {
@@ -2833,11 +2833,11 @@ export interface components {
             createdAt: string | null;
             /**
              * Format: date-time
-             * @description From when it is refused; null: it does not expire
+             * @description From when the key is refused; null: it does not expire
              */
             expiresAt: string | null;
             id: string;
-            /** @description The caller's, as far as trusted proxies say */
+            /** @description Address of the last caller, as far as trusted proxies report it */
             lastUsedAddress: string | null;
             /** Format: date-time */
             lastUsedAt: string | null;
@@ -2851,14 +2851,14 @@ export interface components {
             keys: components["schemas"]["Key"][];
         };
         LaunchedListRun: {
-            /** @description Addresses that the list had already */
+            /** @description Addresses that were already in the list */
             duplicatesDropped: number;
             jobId: string;
             linksQueued: number;
-            /** @description Why the run has failed at once */
+            /** @description Why the run failed at once */
             message?: string;
             scraperId: string;
-            /** @description PENDING; FAILED for website contacts of a customer who has never topped up */
+            /** @description PENDING; FAILED for website contacts if the customer has never topped up */
             status: string;
             tag: string | null;
         };
@@ -2867,41 +2867,41 @@ export interface components {
             /** Format: date-time */
             queuedAt: string | null;
             scraperId: string;
-            /** @description PENDING; RUNNING of kept bodies */
+            /** @description PENDING; RUNNING for a run from kept bodies */
             status: string;
         };
         LinkError: {
-            /** @description What went wrong, for programs */
+            /** @description What went wrong, as a code for programs */
             code: string;
-            /** @description What went wrong, in words */
+            /** @description What went wrong, as text */
             error: string;
-            /** @description To go on behind this error with after */
+            /** @description Position of this error; pass it as after to continue behind it */
             place: string;
             /** @description HTTP status of the last answer; null without one */
             status: number | null;
             url: string;
         };
         ListRunInput: {
-            /** @description What reads the addresses instead of fields. It is websitecontacts (at most 5,000 addresses, keys of the scope LLM_FULL) or the tag of a plugin: /plugin/marketplace/pdp or /plugin/marketplace/search. It is never inferred. */
+            /** @description What reads the addresses, in place of fields: websitecontacts (at most 5,000 addresses, keys of the scope LLM_FULL) or the tag of a plugin. Plugins are /plugin/marketplace/pdp and /plugin/marketplace/search. The tag is never inferred. */
             endpointTag?: string | null;
-            /** @description All addresses again */
+            /** @description Run all addresses again */
             force?: boolean | null;
-            /** @description Group that stores the rows; needed without scraperId */
+            /** @description Group that stores the rows; required without scraperId */
             groupId?: string | null;
-            /** @description The fields of a row. Exactly one of itemsConfig, templateScraperId and scraperId is given. */
+            /** @description The fields of a row. Give exactly one of itemsConfig, templateScraperId and scraperId. */
             itemsConfig?: components["schemas"]["FieldInput"][] | null;
-            /** @description The run stops rather than cost more, in micros, millionths of a euro */
+            /** @description The run stops before it costs more than this, in micros, millionths of a euro */
             maxChargeMicros?: number | null;
-            /** @description Name of the list's scraper, unique per customer; needed without scraperId. Resend it when retrying a failed call: it protects from running twice. */
+            /** @description Name of the list's scraper, unique per customer; required without scraperId. Resend it when retrying a failed call: it prevents a second run. */
             name?: string | null;
-            /** @description Only addresses that were never charged under this scraper */
+            /** @description Run only the addresses that were never charged under this scraper */
             rerun?: boolean | null;
             /** @description Run an existing list scraper again */
             scraperId?: string | null;
             /** @description Use this scraper's recipe (type, fields, pagination, politeness) on the addresses */
             templateScraperId?: string | null;
             /**
-             * @description With itemsConfig: SINGLE_PRODUCT unless told
+             * @description Only with itemsConfig; default: SINGLE_PRODUCT
              * @enum {string|null}
              */
             type?: "SINGLE_PRODUCT" | "MULTIPLE_PRODUCTS" | "APPLICATION_LD_JSON" | null;
@@ -2909,9 +2909,9 @@ export interface components {
             urls?: string[] | null;
         };
         Merged: {
-            /** @description Its run, which is RUNNING while it goes on */
+            /** @description Run of the merge; RUNNING while it goes on */
             jobId: string;
-            /** @description Rows that it made; null while it goes on */
+            /** @description Rows made; null while the merge goes on */
             mergedItems: number | null;
         };
         MonthlyPrice: {
@@ -2920,28 +2920,28 @@ export interface components {
             currency: string;
         };
         Notification: {
-            /** @description How many notices it stands for: 1, but for MORE_NOTICES */
+            /** @description How many notices it stands for: 1, except for MORE_NOTICES */
             count: number;
             /** Format: date-time */
             createdAt: string | null;
-            /** @description One of the identifiers of the preferences, or MORE_NOTICES */
+            /** @description One of the preferences' identifiers, or MORE_NOTICES */
             event: string;
-            /** @description What its title and text are made of: the member that the event is about */
+            /** @description Data behind the title and text: only the member for the event is present */
             facts: components["schemas"]["NotificationFacts"];
-            /** @description The group that it is about */
+            /** @description The group concerned */
             groupId: string | null;
-            /** @description Of what happened: the same wherever it is told, and however often */
+            /** @description Id of what happened: the same in every channel and in repeats */
             id: string;
-            /** @description The run that it is about */
+            /** @description The run concerned */
             jobId: string | null;
-            /** @description The API key that it is about */
+            /** @description The API key concerned */
             keyId: string | null;
             read: boolean;
             /** @description The run's scraper, or the one whose start was refused */
             scraperId: string | null;
             text: string;
             title: string;
-            /** @description The transaction of the top-up that it is about */
+            /** @description The transaction of the top-up concerned */
             transactionId: string | null;
             /** @description The webhook that was switched off */
             webhookId: string | null;
@@ -2973,13 +2973,13 @@ export interface components {
         NotifiedChanges: {
             added: number;
             changed: number;
-            /** @description Where all of them are read */
+            /** @description Address at which all changes can be read */
             diff?: string;
             /** @description Why the runs were not compared */
             errorMessage?: string;
             /** @description Some of the changes, in a few words each */
             examples?: string[];
-            /** @description The run before; without one, they were not compared */
+            /** @description The previous run; absent if the runs were not compared */
             fromJobId?: string | null;
             jobId: string;
             removed: number;
@@ -3005,13 +3005,13 @@ export interface components {
             /** @description Micros, millionths of a euro */
             chargedMicros: number;
             errorLinks: number;
-            /** @description Why it failed, or is held back */
+            /** @description Why the run failed or is held back */
             errorMessage?: string;
             jobId: string;
             pages: number;
             rows: number;
             scraperId: string;
-            /** @description Of a merge or a match: the name of the group that it made */
+            /** @description For a merge or a match: the name of the resulting group */
             scraperName: string;
         };
         NotifiedStart: {
@@ -3025,7 +3025,7 @@ export interface components {
         NotifiedTopUp: {
             /** @description Micros, millionths of a euro */
             amountMicros: number;
-            /** @description Of one that was paid */
+            /** @description Transaction of a paid top-up */
             transactionId?: string | null;
         };
         NotifiedWebhook: {
@@ -3036,9 +3036,9 @@ export interface components {
         };
         NumberBucket: {
             count: number;
-            /** @description Part of it, but not where it is negative */
+            /** @description Lower bound; included unless it is negative */
             from: number;
-            /** @description Part of it where it is not positive, or where it is from */
+            /** @description Upper bound; included if it is not positive, or if it equals from */
             to: number;
         };
         PageCandidate: {
@@ -3053,31 +3053,31 @@ export interface components {
         PageChoice: {
             attr?: string;
             kind: string;
-            /** @description In the picked element; of a long one the beginning */
+            /** @description Value in the picked element; only the beginning if it is long */
             value: string;
         };
         PageNode: {
-            /** @description The number of the element around it; -1: none */
+            /** @description Number of the parent element; -1: none */
             in: number;
-            /** @description Of an element: a name of HTML that runs, loads and sends nothing */
+            /** @description For an element: its HTML name, only of elements that run, load and send nothing */
             name?: string;
-            /** @description Of a text; of an img what stands for it */
+            /** @description For a text: the text; for an img: its alternative text */
             text?: string;
         };
         PagePick: {
-            /** @description What of the picked element the field could be, its own first */
+            /** @description What the field could read from the picked element, the chosen one first */
             choices: components["schemas"]["PageChoice"][];
-            /** @description With the field that was picked as the last one */
+            /** @description The fields, with the picked one last */
             itemsConfig: components["schemas"]["Field"][];
-            /** @description By field the numbers of the elements that it chooses, of each at most 1,000. None of a selector that is no CSS. */
+            /** @description For each field, the numbers of the elements that it selects, at most 1,000 each. Empty for a selector that is not CSS. */
             matches: number[][];
-            /** @description Of the page */
+            /** @description Rows of the page */
             rowCount: number;
             /** @description The first rows, at most 20 */
             rows: components["schemas"]["Row"][];
         };
         PagePickInput: {
-            /** @description The number of an element; a field is made of it */
+            /** @description Number of the element to make a field of */
             element?: number | null;
             /** @description The fields so far; the first one makes the rows */
             itemsConfig?: components["schemas"]["FieldInput"][] | null;
@@ -3085,75 +3085,75 @@ export interface components {
             postProcessRules?: components["schemas"]["PostProcessRuleInput"][] | null;
             /** @enum {string} */
             type: "SINGLE_PRODUCT" | "MULTIPLE_PRODUCTS";
-            /** @description As the page was asked for */
+            /** @description Address as in the request for the page */
             url: string;
         };
         PagePreview: {
-            /** @description Recipes that make rows of the page, the best first */
+            /** @description Recipes that make rows from the page, best first */
             candidates: components["schemas"]["PageCandidate"][];
             /** @description What the page cost, in micros, millionths of a euro */
             chargedMicros: number;
-            /** @description The end of a long page is left out */
+            /** @description True if the end of a long page was left out */
             cut: boolean;
             /**
              * Format: date-time
-             * @description Until then it is kept
+             * @description The page is kept until then
              */
             expiresAt: string | null;
-            /** @description What the page shows, in its order. The number of a node is its place here. */
+            /** @description What the page shows, in document order. A node's number is its index here. */
             nodes: components["schemas"]["PageNode"][];
-            /** @description How its list goes on, as a scraper has it; null: it seems not to */
+            /** @description How its list continues, as a scraper's pagination; null: it seems not to */
             pagination: components["schemas"]["Pagination"] | null;
-            /** @description The tier that brought the page: plain, render, super or render+super */
+            /** @description The tier that fetched the page: plain, render, super or render+super */
             tier: string;
-            /** @description Where the page is, behind redirects */
+            /** @description Address of the page after redirects */
             url: string;
         };
         PagePreviewInput: {
             url: string;
         };
         Pagination: {
-            /** @description Of JSON_CURSOR: JSONPath (RFC 9535) of the next page's cursor; the chain ends where there is none, or it is null, false or empty */
+            /** @description For JSON_CURSOR: JSONPath (RFC 9535) of the next page's cursor; the chain ends if it is missing, null, false or empty */
             cursorPath?: string;
-            /** @description Most pages of a chain, or loads of LOAD_MORE and INFINITE_SCROLL, the page's own included, 1 to 10,000; 50 unless told */
+            /** @description Most pages of a chain, 1 to 10,000; default: 50. For LOAD_MORE and INFINITE_SCROLL, the most loads, the page's own included */
             max?: number | null;
-            /** @description Of OFFSET_PARAM: what the offset grows by from page to page, from the number in the listed address, else from 0 */
+            /** @description For OFFSET_PARAM: how much the offset grows per page. It starts at the number in the listed address, else at 0 */
             pageSize?: number | null;
-            /** @description Of URL_PAGE_PARAM, OFFSET_PARAM and JSON_CURSOR: a query parameter, or a field of a curl command's body. The field is a form's, a JSON member, or a JSON pointer to one */
+            /** @description For URL_PAGE_PARAM, OFFSET_PARAM and JSON_CURSOR: a query parameter, or a field of a curl command's body. The field is a form field, a JSON member, or a JSON pointer to one */
             param?: string;
-            /** @description Selector of the link of NEXT_LINK (of JSON bodies, JSONPath of its address), or CSS of the button of LOAD_MORE */
+            /** @description For NEXT_LINK: selector of the link (in JSON bodies, JSONPath of its address). For LOAD_MORE: CSS of the button */
             selector?: string;
-            /** @description First page number of URL_PAGE_PARAM; unless told the number in the listed address, else 1 */
+            /** @description For URL_PAGE_PARAM: the first page number; default: the number in the listed address, else 1 */
             start?: number | null;
-            /** @description Of URL_PAGE_PARAM, from page to page, 1 unless told */
+            /** @description For URL_PAGE_PARAM: the increment from page to page; default: 1 */
             step?: number | null;
-            /** @description Of URL_TEMPLATE: the address of the second and later pages, absolute or relative to the listed one, with {page} for the page's number */
+            /** @description For URL_TEMPLATE: the address of the second and later pages, absolute or relative to the listed one, with {page} for the page number */
             template?: string;
             /**
-             * @description NONE, URL_PAGE_PARAM, OFFSET_PARAM, URL_TEMPLATE, NEXT_LINK or JSON_CURSOR; LOAD_MORE and INFINITE_SCROLL need the browser tier. A chain ends at a page without rows, at one that was there before and at one with known rows only. With URL_PAGE_PARAM, OFFSET_PARAM and URL_TEMPLATE it also ends where a page behind the first is answered with 404 or 410. Such a page is no error and costs nothing
+             * @description NONE, URL_PAGE_PARAM, OFFSET_PARAM, URL_TEMPLATE, NEXT_LINK or JSON_CURSOR; LOAD_MORE and INFINITE_SCROLL need the browser tier. A chain ends at a page without rows, at a repeated page and at a page with only known rows. With URL_PAGE_PARAM, OFFSET_PARAM and URL_TEMPLATE, a 404 or 410 after the first page also ends it. Such a page is not an error and costs nothing
              * @enum {string}
              */
             type: "NONE" | "URL_PAGE_PARAM" | "OFFSET_PARAM" | "URL_TEMPLATE" | "NEXT_LINK" | "JSON_CURSOR" | "LOAD_MORE" | "INFINITE_SCROLL";
         };
         PaginationInput: {
-            /** @description Of JSON_CURSOR: JSONPath (RFC 9535) of the next page's cursor; the chain ends where there is none, or it is null, false or empty */
+            /** @description For JSON_CURSOR: JSONPath (RFC 9535) of the next page's cursor; the chain ends if it is missing, null, false or empty */
             cursorPath?: string | null;
-            /** @description Most pages of a chain, or loads of LOAD_MORE and INFINITE_SCROLL, the page's own included, 1 to 10,000; 50 unless told */
+            /** @description Most pages of a chain, 1 to 10,000; default: 50. For LOAD_MORE and INFINITE_SCROLL, the most loads, the page's own included */
             max?: number | null;
-            /** @description Of OFFSET_PARAM: what the offset grows by from page to page, from the number in the listed address, else from 0 */
+            /** @description For OFFSET_PARAM: how much the offset grows per page. It starts at the number in the listed address, else at 0 */
             pageSize?: number | null;
-            /** @description Of URL_PAGE_PARAM, OFFSET_PARAM and JSON_CURSOR: a query parameter, or a field of a curl command's body. The field is a form's, a JSON member, or a JSON pointer to one */
+            /** @description For URL_PAGE_PARAM, OFFSET_PARAM and JSON_CURSOR: a query parameter, or a field of a curl command's body. The field is a form field, a JSON member, or a JSON pointer to one */
             param?: string | null;
-            /** @description Selector of the link of NEXT_LINK (of JSON bodies, JSONPath of its address), or CSS of the button of LOAD_MORE */
+            /** @description For NEXT_LINK: selector of the link (in JSON bodies, JSONPath of its address). For LOAD_MORE: CSS of the button */
             selector?: string | null;
-            /** @description First page number of URL_PAGE_PARAM; unless told the number in the listed address, else 1 */
+            /** @description For URL_PAGE_PARAM: the first page number; default: the number in the listed address, else 1 */
             start?: number | null;
-            /** @description Of URL_PAGE_PARAM, from page to page, 1 unless told */
+            /** @description For URL_PAGE_PARAM: the increment from page to page; default: 1 */
             step?: number | null;
-            /** @description Of URL_TEMPLATE: the address of the second and later pages, absolute or relative to the listed one, with {page} for the page's number */
+            /** @description For URL_TEMPLATE: the address of the second and later pages, absolute or relative to the listed one, with {page} for the page number */
             template?: string | null;
             /**
-             * @description NONE, URL_PAGE_PARAM, OFFSET_PARAM, URL_TEMPLATE, NEXT_LINK or JSON_CURSOR; LOAD_MORE and INFINITE_SCROLL need the browser tier. A chain ends at a page without rows, at one that was there before and at one with known rows only. With URL_PAGE_PARAM, OFFSET_PARAM and URL_TEMPLATE it also ends where a page behind the first is answered with 404 or 410. Such a page is no error and costs nothing
+             * @description NONE, URL_PAGE_PARAM, OFFSET_PARAM, URL_TEMPLATE, NEXT_LINK or JSON_CURSOR; LOAD_MORE and INFINITE_SCROLL need the browser tier. A chain ends at a page without rows, at a repeated page and at a page with only known rows. With URL_PAGE_PARAM, OFFSET_PARAM and URL_TEMPLATE, a 404 or 410 after the first page also ends it. Such a page is not an error and costs nothing
              * @enum {string}
              */
             type: "NONE" | "URL_PAGE_PARAM" | "OFFSET_PARAM" | "URL_TEMPLATE" | "NEXT_LINK" | "JSON_CURSOR" | "LOAD_MORE" | "INFINITE_SCROLL";
@@ -3164,9 +3164,9 @@ export interface components {
         };
         PlanFeatures: {
             features: string[];
-            /** @description Of two plans the dearer one has the higher */
+            /** @description Rank of the plan: a more expensive plan has a higher level */
             level: number;
-            /** @description How many of a thing it allows; what is not named is not limited */
+            /** @description How many of each thing the plan allows; what is not named is unlimited */
             limits: {
                 [key: string]: number;
             };
@@ -3185,19 +3185,19 @@ export interface components {
             plan: "STARTER" | "BASIC" | "PRO" | "BUSINESS" | "TEAM";
         };
         Politeness: {
-            /** @description Connections per host; 0 is the default of the server */
+            /** @description Connections per host; 0: the server's default */
             connections?: number;
-            /** @description Read pages that robots.txt forbids; recorded in the run */
+            /** @description Also read pages that robots.txt forbids; recorded in the run */
             ignoreRobots?: boolean;
-            /** @description Request starts per host and second, one in 30 seconds at least; 0 is the default of the server */
+            /** @description Requests started per host and second, at least one in 30 seconds; 0: the server's default */
             requestsPerSecond?: number;
         };
         PolitenessInput: {
-            /** @description Connections per host; 0 is the default of the server */
+            /** @description Connections per host; 0: the server's default */
             connections?: number | null;
-            /** @description Read pages that robots.txt forbids; recorded in the run */
+            /** @description Also read pages that robots.txt forbids; recorded in the run */
             ignoreRobots?: boolean | null;
-            /** @description Request starts per host and second, one in 30 seconds at least; 0 is the default of the server */
+            /** @description Requests started per host and second, at least one in 30 seconds; 0: the server's default */
             requestsPerSecond?: number | null;
         };
         PostProcessRule: {
@@ -3206,7 +3206,7 @@ export interface components {
              * @enum {string}
              */
             kind: "CURRENCY_CONVERT" | "ENUM_MAP" | "REGEX_CLEAN";
-            /** @description Column to write, over one of that name if there is one; not sourceField, and no system field */
+            /** @description Column to write; replaces one of that name. Neither sourceField nor a system field */
             outputField: string;
             /**
              * @description NUMBER, TEXT or BOOLEAN: a hint, values are not coerced
@@ -3217,7 +3217,7 @@ export interface components {
             params?: {
                 [key: string]: unknown;
             };
-            /** @description Field to read; one that a row does not have is null */
+            /** @description Field to read; null if the row does not have it */
             sourceField: string;
         };
         PostProcessRuleInput: {
@@ -3226,7 +3226,7 @@ export interface components {
              * @enum {string}
              */
             kind: "CURRENCY_CONVERT" | "ENUM_MAP" | "REGEX_CLEAN";
-            /** @description Column to write, over one of that name if there is one; not sourceField, and no system field */
+            /** @description Column to write; replaces one of that name. Neither sourceField nor a system field */
             outputField: string;
             /**
              * @description NUMBER, TEXT or BOOLEAN: a hint, values are not coerced
@@ -3237,23 +3237,23 @@ export interface components {
             params?: {
                 [key: string]: unknown;
             } | null;
-            /** @description Field to read; one that a row does not have is null */
+            /** @description Field to read; null if the row does not have it */
             sourceField: string;
         };
         Prelaunch: {
-            /** @description Page that is read for them */
+            /** @description Page from which the values are read */
             discoveryUrl: string;
-            /** @description One for each placeholder; an empty list turns this off */
+            /** @description One token for each placeholder; an empty list turns this off */
             tokens: components["schemas"]["TokenRule"][];
-            /** @description How long values are used, 1 to 43,200; 360 unless told */
+            /** @description How long values are used, 1 to 43,200; default: 360 */
             ttlMinutes?: number | null;
         };
         PrelaunchInput: {
-            /** @description Page that is read for them */
+            /** @description Page from which the values are read */
             discoveryUrl?: string | null;
-            /** @description One for each placeholder; an empty list turns this off */
+            /** @description One token for each placeholder; an empty list turns this off */
             tokens?: components["schemas"]["TokenRuleInput"][] | null;
-            /** @description How long values are used, 1 to 43,200; 360 unless told */
+            /** @description How long values are used, 1 to 43,200; default: 360 */
             ttlMinutes?: number | null;
         };
         Price: {
@@ -3266,57 +3266,57 @@ export interface components {
             sellingPriceMicros: number;
         };
         ReExtractInput: {
-            /** @description In place of the scraper's; null: those */
+            /** @description Used in place of the scraper's own; null: the scraper's */
             itemsConfig?: components["schemas"]["FieldInput"][] | null;
-            /** @description A run of the scraper that has ended, whose bodies were kept */
+            /** @description An ended run of the scraper whose bodies were kept */
             jobId: string;
-            /** @description In place of the scraper's; null: those */
+            /** @description Used in place of the scraper's own; null: the scraper's */
             postProcessRules?: components["schemas"]["PostProcessRuleInput"][] | null;
-            /** @description In place of the scraper's, of AI_CONF; null: that one */
+            /** @description For AI_CONF: used in place of the scraper's schema; null: the scraper's */
             schema?: components["schemas"]["SchemaRefInput"] | null;
             /**
-             * @description In place of the scraper's; null: that one
+             * @description Used in place of the scraper's type; null: the scraper's
              * @enum {string|null}
              */
             type?: "SINGLE_PRODUCT" | "MULTIPLE_PRODUCTS" | "APPLICATION_LD_JSON" | "AI_CONF" | null;
         };
         RetentionInput: {
-            /** @description Keep the rows of this many newest runs; null: of all */
+            /** @description How many of the newest runs keep their rows; null: all */
             retentionCount: number | null;
         };
         RotationInput: {
-            /** @description For how long the former secret signs beside the new one */
+            /** @description How long the old secret also signs, next to the new one */
             overlapHours?: number | null;
         };
-        /** @description Its members are the fields of its scraper. Those that begin with _ are the server's. */
+        /** @description Its members are its scraper's fields. Members that begin with _ are the server's. */
         Row: {
-            /** @description Where redirects led, if they did */
+            /** @description Address after redirects, if there were any */
             _finalUrl?: string;
             /** @description Run that made the row */
             _jobId?: string;
-            /** @description The row's id, for good: GET /api/scraper/data/{rowId}/receipt */
+            /** @description Permanent id of the row: GET /api/scraper/data/{rowId}/receipt */
             _rowId?: string;
             /** Format: date-time */
             _scrapedAt?: string;
             /** @description Scraper of that run */
             _scraperId?: string;
-            /** @description Address of the page, as it was listed or found */
+            /** @description Address of the page as listed or found */
             _sourceUrl?: string;
         };
         RowChange: {
-            /** @description The row in the run of to; null: it was REMOVED */
+            /** @description The row in the newer run; null for REMOVED */
             after: components["schemas"]["Row"] | null;
-            /** @description The row in the run of from; null: it was ADDED */
+            /** @description The row in the older run; null for ADDED */
             before: components["schemas"]["Row"] | null;
             /** @description ADDED, REMOVED or CHANGED */
             change: string;
-            /** @description Of a row that has CHANGED: the members whose values differ */
+            /** @description For CHANGED: the members whose values differ */
             changed: string[];
         };
         RowCursorPage: {
             hasMore: boolean;
             items: components["schemas"]["Row"][];
-            /** @description Null at the end */
+            /** @description Null on the last page */
             nextCursor: string | null;
         };
         RowPage: {
@@ -3328,48 +3328,48 @@ export interface components {
             totalPages: number;
         };
         RowPrice: {
-            /** @description Of the page, in micros, millionths of a euro, before free requests. The transaction of the run tells how many pages were free or not billed. */
+            /** @description Price of the page, in micros, millionths of a euro, before free requests. The run's transaction says how many pages were free or not billed. */
             amountMicros: number;
             label: string;
-            /** @description How many times that price */
+            /** @description How many times the price is charged */
             quantity: number;
-            /** @description Row of the price list that the run was launched under; empty: the page costs nothing */
+            /** @description Row of the price list at the run's launch; empty: the page is free */
             rowKey: string;
-            /** @description In micros, millionths of a euro */
+            /** @description Price of one unit, in micros, millionths of a euro */
             unitPriceMicros: number;
         };
         RowReceipt: {
-            /** @description Null where none is kept, and for those with whom the group is shared */
+            /** @description Null if none is kept, and for people with whom the group is shared */
             body: components["schemas"]["KeptPage"] | null;
-            /** @description Of the body that the page's own address answered, without its encoding for the wire. Null of pages from before there were receipts. */
+            /** @description SHA-256 of the decoded body at the page's own address. Null for pages read before receipts existed. */
             bodySha256: string | null;
-            /** @description Of bodies off the wire, over all tries */
+            /** @description Bytes of bodies received, over all tries */
             bytes: number;
-            /** @description From the first request to the page's end */
+            /** @description From the first request to the end of the page */
             durationMillis: number;
-            /** @description Where redirects led; null: nowhere else */
+            /** @description Address after redirects; null: there were none */
             finalUrl: string | null;
             groupId: string;
             jobId: string;
-            /** @description Null for those with whom the group is shared */
+            /** @description Null for people with whom the group is shared */
             price: components["schemas"]["RowPrice"] | null;
             rowId: string;
-            /** @description That the page has brought, this one among them */
+            /** @description Rows from the page, this one included */
             rows: number;
             /** Format: date-time */
             scrapedAt: string | null;
             scraperId: string;
             /** @description HTTP status of the last answer */
             status: number;
-            /** @description The tier that brought the page: plain, render, super or render+super */
+            /** @description The tier that fetched the page: plain, render, super or render+super */
             tier: string;
-            /** @description In their order: the chain of tiers */
+            /** @description Tries in order: the chain of tiers */
             tries: components["schemas"]["RowTry"][];
-            /** @description Address of the page, as it was listed or found */
+            /** @description Address of the page as listed or found */
             url: string;
         };
         RowTry: {
-            /** @description What went wrong, for programs; null: nothing did */
+            /** @description What went wrong, as a code for programs; null: nothing */
             code: string | null;
             durationMillis: number;
             /** @description HTTP status; null without an answer */
@@ -3377,11 +3377,11 @@ export interface components {
             tier: string;
         };
         RulePreview: {
-            /** @description What would be written to outputField; null, too, where nothing would be */
+            /** @description What would be written to outputField; also null if nothing would be */
             output: unknown;
-            /** @description Of CURRENCY_CONVERT: what one unit of the source is worth, a number */
+            /** @description For CURRENCY_CONVERT: what one unit of the source is worth, a number */
             rate?: unknown;
-            /** @description Of CURRENCY_CONVERT: the day of the reference rate, yyyy-MM-dd */
+            /** @description For CURRENCY_CONVERT: the day of the reference rate, yyyy-MM-dd */
             rateDate?: string;
         };
         RunDiff: {
@@ -3389,11 +3389,11 @@ export interface components {
             from: string;
             hasMore: boolean;
             items: components["schemas"]["RowChange"][];
-            /** @description The members that rows were told apart by; empty: by the address of their page and their place on it */
+            /** @description The members that identify a row; empty: rows were compared by page address and place on the page */
             key: string[];
-            /** @description Null at the end */
+            /** @description Null on the last page */
             nextCursor: string | null;
-            /** @description Of all rows, with the first page; null behind it */
+            /** @description Summary of all rows, on the first page only; null on later pages */
             summary: components["schemas"]["RunDiffSummary"] | null;
             /** @description The newer run */
             to: string;
@@ -3405,23 +3405,23 @@ export interface components {
             unchanged: number;
         };
         RunEstimate: {
-            /** @description The balance pays for maxMicros, or nothing is charged */
+            /** @description The balance covers maxMicros, or nothing is charged */
             affordable: boolean;
             /** @description Micros, millionths of a euro */
             balanceMicros: number;
-            /** @description Addresses that the estimate is for */
+            /** @description How many addresses the estimate is for */
             links: number;
-            /** @description Micros, millionths of a euro; 9007199254740991 stands for all that is more */
+            /** @description Micros, millionths of a euro; 9007199254740991 means that much or more */
             maxMicros: number;
             /** @description Micros, millionths of a euro */
             minMicros: number;
             /** @description Pages delivered */
             pages: number;
-            /** @description Runs of the past that the estimate goes by, at most 20; 0: it is the range of all that may be */
+            /** @description How many past runs the estimate is based on, at most 20; 0: it is the whole possible range */
             runsConsidered: number;
         };
         RunOddities: {
-            /** @description The runs before it, newest first; fewer than 3 do not tell what is usual, and then nothing is odd */
+            /** @description Earlier runs, newest first; with fewer than 3, nothing is reported as odd */
             comparedWith: string[];
             jobId: string;
             oddities: components["schemas"]["RunOddity"][];
@@ -3429,16 +3429,16 @@ export interface components {
         RunOddity: {
             /** @description ROW_COUNT, FILL_RATE, TYPES, VALUES, TEXT_LENGTH or VARIETY */
             aspect: string;
-            /** @description Empty of ROW_COUNT */
+            /** @description Empty for ROW_COUNT */
             field: string;
             /** @description Why, in words */
             text: string;
         };
         RunProfile: {
-            /** @description In the order in which rows have them; those of the server, which begin with _, are not among them */
+            /** @description In the order in which rows have them, without the server's fields, which begin with _ */
             fields: components["schemas"]["FieldProfile"][];
             jobId: string;
-            /** @description There are fields beyond the first 512, or with names of more than 256 bytes */
+            /** @description There are more than 512 fields, or names of more than 256 bytes */
             moreFields: boolean;
             rows: number;
             scraperId: string;
@@ -3446,33 +3446,33 @@ export interface components {
         RunStats: {
             /** @description Rows per run counted here */
             avgRows: number;
-            /** @description Of them, those FAILED */
+            /** @description FAILED runs among them */
             failures: number;
             /** @description Ended runs counted here, at most the last 10 */
             lastNRuns: number;
-            /** @description Of them, those COMPLETED */
+            /** @description COMPLETED runs among them */
             successes: number;
         };
         RunStatsInput: {
             /** @description Rows per run counted here */
             avgRows?: number | null;
-            /** @description Of them, those FAILED */
+            /** @description FAILED runs among them */
             failures?: number | null;
             /** @description Ended runs counted here, at most the last 10 */
             lastNRuns?: number | null;
-            /** @description Of them, those COMPLETED */
+            /** @description COMPLETED runs among them */
             successes?: number | null;
         };
         RunsOfGroup: {
             groupId: string;
-            /** @description Runs that were launched, or stopped */
+            /** @description Runs that were launched or stopped */
             jobs: components["schemas"]["LaunchedRun"][];
-            /** @description Scrapers that were passed over, at most 1,000 */
+            /** @description Scrapers that were skipped, at most 1,000 */
             skipped: components["schemas"]["SkippedScraper"][];
-            /** @description All that were passed over */
+            /** @description How many were skipped in all */
             skippedTotal: number;
         };
-        /** @description A row in which each text is an object: type (scraped), content, origin (the row's _sourceUrl) and truncated. Also in lists and objects. */
+        /** @description A row in which each text, also in lists and objects, is an object: type (scraped), content, origin (the row's _sourceUrl) and truncated. */
         SanitizedRow: {
             [key: string]: unknown;
         };
@@ -3485,20 +3485,20 @@ export interface components {
             totalPages: number;
         };
         Schema: {
-            /** @description JSON Schema of an object with properties, or of an array of such objects: at most 65,536 bytes, 500 properties, references within the document only */
+            /** @description JSON Schema of an object with properties, or of an array of such objects. At most 65,536 bytes and 500 properties; references only within the document */
             content: Record<string, never>;
             /** Format: date-time */
             readonly createdAt: string | null;
             /** @description Null for global schemas */
             readonly customerRef: string | null;
             description: string;
-            /** @description Hosts that it is meant for */
+            /** @description Hosts that the schema is meant for */
             domainPatterns: string[];
-            /** @description Set to update; an id that is not one of the customer's schemas creates a new one */
+            /** @description Set it to update a schema; an id that is not one of the customer's schemas creates a new one */
             id: string;
-            /** @description Of the list; the content's title, the template's name or type and version when empty */
+            /** @description Name in the list; if empty, the content's title, the template's name, or type and version */
             name: string;
-            /** @description Global schema that it was forked from */
+            /** @description Global schema that this one was forked from */
             templateId: string;
             templateName: string;
             /** @enum {string} */
@@ -3508,20 +3508,20 @@ export interface components {
             version: number;
         };
         SchemaInput: {
-            /** @description JSON Schema of an object with properties, or of an array of such objects: at most 65,536 bytes, 500 properties, references within the document only */
+            /** @description JSON Schema of an object with properties, or of an array of such objects. At most 65,536 bytes and 500 properties; references only within the document */
             content: Record<string, never>;
             /** Format: date-time */
             readonly createdAt?: string | null;
             /** @description Null for global schemas */
             readonly customerRef?: string | null;
             description?: string | null;
-            /** @description Hosts that it is meant for */
+            /** @description Hosts that the schema is meant for */
             domainPatterns?: string[] | null;
-            /** @description Set to update; an id that is not one of the customer's schemas creates a new one */
+            /** @description Set it to update a schema; an id that is not one of the customer's schemas creates a new one */
             id?: string | null;
-            /** @description Of the list; the content's title, the template's name or type and version when empty */
+            /** @description Name in the list; if empty, the content's title, the template's name, or type and version */
             name?: string | null;
-            /** @description Global schema that it was forked from */
+            /** @description Global schema that this one was forked from */
             templateId?: string | null;
             templateName?: string | null;
             /** @enum {string} */
@@ -3543,12 +3543,12 @@ export interface components {
             id: string;
         };
         SchemaWithContent: {
-            /** @description Null when the schema is gone */
+            /** @description Null if the schema was deleted */
             readonly content: unknown;
             id: string;
         };
         SchemaWithContentInput: {
-            /** @description Null when the schema is gone */
+            /** @description Null if the schema was deleted */
             readonly content?: unknown;
             id: string;
         };
@@ -3556,34 +3556,34 @@ export interface components {
             config: components["schemas"]["ScraperConfig"] | null;
             /** Format: date-time */
             readonly createdAt: string | null;
-            /** @description Newest runs whose rows are kept: the group's count, else the scraper's; null: all */
+            /** @description How many of the newest runs keep their rows: the group's count, else the scraper's; null: all */
             readonly effectiveRetentionCount: number | null;
             /** @description Id of the owning group */
             groupRef: string;
-            /** @description Empty or omitted: create */
+            /** @description Empty or omitted: a new one is created */
             id: string;
             /** @description The fields of a row, in their order */
             itemsConfig: components["schemas"]["Field"][];
             /** @description State of the newest run; null before the first */
             readonly lastRunState: string | null;
-            /** @description Unique per customer, that of a FILE scraper in its group */
+            /** @description Unique per customer; for a FILE scraper, unique in its group */
             name: string;
             /**
              * Format: date-time
-             * @description By its own schedule, or with its group; null while nothing starts it by itself
+             * @description By its own schedule or with its group; null if it does not start automatically
              */
             readonly nextStart: string | null;
-            /** @description Applied to each row, in this order; a rule sees what those before it wrote */
+            /** @description Applied to each row, in this order; a rule sees what earlier rules wrote */
             postProcessRules: components["schemas"]["PostProcessRule"][];
-            /** @description Cron expression of five fields by which it starts by itself, like 0 6 * * mon-fri; empty: with its group */
+            /** @description Cron expression of five fields for automatic starts, such as 0 6 * * mon-fri; empty: it starts with its group */
             schedule: string;
-            /** @description Time zone of schedule, of the IANA database; empty: UTC */
+            /** @description IANA time zone of schedule; empty: UTC */
             scheduleTimezone: string;
-            /** @description Of AI_CONF: one of the customer's schemas, or a global one. Its content counts as it is when a run is launched. */
+            /** @description For AI_CONF: one of the customer's schemas, or a global one. A run uses its content at launch. */
             schema: components["schemas"]["SchemaRef"] | null;
             sourceConfig: components["schemas"]["SourceConfig"];
             /**
-             * @description Scrapers of the type FILE are made by uploads, and saved here with their id
+             * @description FILE scrapers are created by uploads, and saved here with their id
              * @enum {string}
              */
             type: "SINGLE_PRODUCT" | "MULTIPLE_PRODUCTS" | "APPLICATION_LD_JSON" | "AI_CONF" | "MARKETPLACE" | "SEARCH_ENGINE_SEARCH" | "FILE";
@@ -3591,31 +3591,31 @@ export interface components {
             readonly updatedAt: string | null;
         };
         ScraperConfig: {
-            /** @description Of MARKETPLACE: the tag of a plugin, /plugin/marketplace/pdp unless told. Of a list run of website contacts: websitecontacts, which stays */
+            /** @description For MARKETPLACE: the tag of a plugin; default: /plugin/marketplace/pdp. For a list run of website contacts: websitecontacts, which cannot change */
             endpointTag?: string;
-            /** @description Keep the bodies of its pages for so many days, 1 to 30. Receipts of rows give them then, and a run can be extracted again without asking its sites. Null: they are not kept */
+            /** @description For how many days to keep the pages' bodies, 1 to 30. Row receipts then link to them, and a run can be extracted again without asking its sites. Null: not kept */
             keepBodyDays?: number | null;
             politeness?: components["schemas"]["Politeness"] | null;
-            /** @description Keep the rows of this many newest runs, at least 1; null: of all. The group's count wins */
+            /** @description How many of the newest runs keep their rows, at least 1; null: all. The group's count takes precedence */
             retentionCount?: number | null;
-            /** @description Ways of fetching that may be used and paid for: plain, render, super, render+super; the cheapest that works is tried first. All that the server has when left out */
+            /** @description Tiers that may be used and charged: plain, render, super, render+super; the cheapest that works is tried first. If left out: all that the server has */
             tiers?: ("plain" | "render" | "super" | "render+super")[];
         };
         ScraperConfigInput: {
-            /** @description Of MARKETPLACE: the tag of a plugin, /plugin/marketplace/pdp unless told. Of a list run of website contacts: websitecontacts, which stays */
+            /** @description For MARKETPLACE: the tag of a plugin; default: /plugin/marketplace/pdp. For a list run of website contacts: websitecontacts, which cannot change */
             endpointTag?: string | null;
-            /** @description Keep the bodies of its pages for so many days, 1 to 30. Receipts of rows give them then, and a run can be extracted again without asking its sites. Null: they are not kept */
+            /** @description For how many days to keep the pages' bodies, 1 to 30. Row receipts then link to them, and a run can be extracted again without asking its sites. Null: not kept */
             keepBodyDays?: number | null;
             politeness?: components["schemas"]["PolitenessInput"] | null;
-            /** @description Keep the rows of this many newest runs, at least 1; null: of all. The group's count wins */
+            /** @description How many of the newest runs keep their rows, at least 1; null: all. The group's count takes precedence */
             retentionCount?: number | null;
-            /** @description Ways of fetching that may be used and paid for: plain, render, super, render+super; the cheapest that works is tried first. All that the server has when left out */
+            /** @description Tiers that may be used and charged: plain, render, super, render+super; the cheapest that works is tried first. If left out: all that the server has */
             tiers?: ("plain" | "render" | "super" | "render+super")[] | null;
         };
         ScraperCursorPage: {
             hasMore: boolean;
             items: components["schemas"]["Scraper"][];
-            /** @description Null at the end */
+            /** @description Null on the last page */
             nextCursor: string | null;
         };
         ScraperGroup: {
@@ -3632,34 +3632,34 @@ export interface components {
             config?: components["schemas"]["ScraperConfigInput"] | null;
             /** Format: date-time */
             readonly createdAt?: string | null;
-            /** @description Newest runs whose rows are kept: the group's count, else the scraper's; null: all */
+            /** @description How many of the newest runs keep their rows: the group's count, else the scraper's; null: all */
             readonly effectiveRetentionCount?: number | null;
             /** @description Id of the owning group */
             groupRef: string;
-            /** @description Empty or omitted: create */
+            /** @description Empty or omitted: a new one is created */
             id?: string | null;
             /** @description The fields of a row, in their order */
             itemsConfig?: components["schemas"]["FieldInput"][] | null;
             /** @description State of the newest run; null before the first */
             readonly lastRunState?: string | null;
-            /** @description Unique per customer, that of a FILE scraper in its group */
+            /** @description Unique per customer; for a FILE scraper, unique in its group */
             name: string;
             /**
              * Format: date-time
-             * @description By its own schedule, or with its group; null while nothing starts it by itself
+             * @description By its own schedule or with its group; null if it does not start automatically
              */
             readonly nextStart?: string | null;
-            /** @description Applied to each row, in this order; a rule sees what those before it wrote */
+            /** @description Applied to each row, in this order; a rule sees what earlier rules wrote */
             postProcessRules?: components["schemas"]["PostProcessRuleInput"][] | null;
-            /** @description Cron expression of five fields by which it starts by itself, like 0 6 * * mon-fri; empty: with its group */
+            /** @description Cron expression of five fields for automatic starts, such as 0 6 * * mon-fri; empty: it starts with its group */
             schedule?: string | null;
-            /** @description Time zone of schedule, of the IANA database; empty: UTC */
+            /** @description IANA time zone of schedule; empty: UTC */
             scheduleTimezone?: string | null;
-            /** @description Of AI_CONF: one of the customer's schemas, or a global one. Its content counts as it is when a run is launched. */
+            /** @description For AI_CONF: one of the customer's schemas, or a global one. A run uses its content at launch. */
             schema?: components["schemas"]["SchemaRefInput"] | null;
             sourceConfig: components["schemas"]["SourceConfigInput"];
             /**
-             * @description Scrapers of the type FILE are made by uploads, and saved here with their id
+             * @description FILE scrapers are created by uploads, and saved here with their id
              * @enum {string}
              */
             type: "SINGLE_PRODUCT" | "MULTIPLE_PRODUCTS" | "APPLICATION_LD_JSON" | "AI_CONF" | "MARKETPLACE" | "SEARCH_ENGINE_SEARCH" | "FILE";
@@ -3669,15 +3669,15 @@ export interface components {
         ScraperProposal: {
             /** @description How long the whole preview took */
             executionTimeSec: number;
-            /** @description The first rows that it makes of the page, at most 20 */
+            /** @description The first rows that it makes from the page, at most 20 */
             sampleData: components["schemas"]["Row"][];
-            /** @description To be saved through PUT /api/scraper */
+            /** @description The scraper, to be saved with PUT /api/scraper */
             scraperDTO: components["schemas"]["Scraper"];
         };
         ShareInput: {
             /**
              * Format: email
-             * @description Of a customer's profile; nobody has to have it yet
+             * @description Address in a customer's profile; no customer needs to have it yet
              */
             email: string;
             /** @enum {string|null} */
@@ -3704,12 +3704,12 @@ export interface components {
         Site: {
             /** Format: date-time */
             readonly createdAt: string | null;
-            /** @description Empty or omitted: the scraper's own site, or a new one */
+            /** @description Empty or omitted: the scraper's existing site, or a new one */
             id: string;
             readonly linkCount: number;
-            /** @description All of the site's links. An answer leaves out more than 1,000. */
+            /** @description All the site's links. An answer leaves them out if there are more than 1,000. */
             links?: components["schemas"]["SiteLink"][];
-            /** @description links is left out, because there are more than 1,000; they are read by page */
+            /** @description True if links was left out because there are more than 1,000; read them by page */
             readonly linksTruncated: boolean;
             name: string;
             /** @description Id of the scraper whose runs read the links */
@@ -3720,12 +3720,12 @@ export interface components {
         SiteInput: {
             /** Format: date-time */
             readonly createdAt?: string | null;
-            /** @description Empty or omitted: the scraper's own site, or a new one */
+            /** @description Empty or omitted: the scraper's existing site, or a new one */
             id?: string | null;
             readonly linkCount?: number | null;
-            /** @description All of the site's links. An answer leaves out more than 1,000. */
+            /** @description All the site's links. An answer leaves them out if there are more than 1,000. */
             links: components["schemas"]["SiteLinkInput"][];
-            /** @description links is left out, because there are more than 1,000; they are read by page */
+            /** @description True if links was left out because there are more than 1,000; read them by page */
             readonly linksTruncated?: boolean | null;
             name: string;
             /** @description Id of the scraper whose runs read the links */
@@ -3736,7 +3736,7 @@ export interface components {
         SiteLink: {
             /** @description A curl command for the link, kept as it is */
             curl: string;
-            /** @description What the newest run that came to it made of it: PENDING before the first */
+            /** @description Outcome in the newest run that reached it; PENDING before the first */
             readonly state: string;
             title: string;
             url: string;
@@ -3745,7 +3745,7 @@ export interface components {
             /** @description A curl command for the link, kept as it is */
             curl?: string | null;
             /**
-             * @description What the newest run that came to it made of it: PENDING before the first
+             * @description Outcome in the newest run that reached it; PENDING before the first
              * @enum {string|null}
              */
             readonly state?: "PENDING" | "VISITED" | "ERRORED" | null;
@@ -3761,7 +3761,7 @@ export interface components {
             totalPages: number;
         };
         SitemapEntry: {
-            /** @description Address of its first image */
+            /** @description Address of the entry's first image */
             image: string | null;
             imageTitle: string | null;
             /**
@@ -3769,7 +3769,7 @@ export interface components {
              * @description When the sitemap was read
              */
             lastSeen: string;
-            /** @description In its canonical form */
+            /** @description Address in canonical form */
             url: string;
         };
         SitemapEntryPage: {
@@ -3786,66 +3786,66 @@ export interface components {
             scraperId: string;
         };
         SourceConfig: {
-            /** @description A request as browsers copy it as a curl command, for bash or Windows cmd; what would touch files or send it elsewhere is refused */
+            /** @description A request as a curl command copied from a browser, for bash or Windows cmd; options that touch files or send it elsewhere are refused */
             curl?: string;
-            /** @description Of SEARCH_ENGINE_SEARCH: name of one of the server's search engines; its first one unless told */
+            /** @description For SEARCH_ENGINE_SEARCH: name of one of the server's search engines; default: its first one */
             engine?: string;
             pagination?: components["schemas"]["Pagination"] | null;
             /** @description Where the values of {{NAME}} placeholders in curl come from */
             prelaunch?: components["schemas"]["Prelaunch"] | null;
-            /** @description Of SEARCH_ENGINE_SEARCH: what to search for, 1 to 1,000 texts of at most 512 characters */
+            /** @description For SEARCH_ENGINE_SEARCH: what to search for, 1 to 1,000 texts of at most 512 characters */
             queries?: string[];
-            /** @description Of APPLICATION_LD_JSON: read microdata and RDFa where JSON-LD states nothing. Of AI_CONF: take what a preview would find, too */
+            /** @description For APPLICATION_LD_JSON: read microdata and RDFa if JSON-LD states nothing. For AI_CONF: also take what a preview would find */
             tryWithHiddenData?: boolean;
-            /** @description Start address, http or https; either this or curl */
+            /** @description Start address, http or https; give either this or curl */
             url?: string;
         };
         SourceConfigInput: {
-            /** @description A request as browsers copy it as a curl command, for bash or Windows cmd; what would touch files or send it elsewhere is refused */
+            /** @description A request as a curl command copied from a browser, for bash or Windows cmd; options that touch files or send it elsewhere are refused */
             curl?: string | null;
-            /** @description Of SEARCH_ENGINE_SEARCH: name of one of the server's search engines; its first one unless told */
+            /** @description For SEARCH_ENGINE_SEARCH: name of one of the server's search engines; default: its first one */
             engine?: string | null;
             pagination?: components["schemas"]["PaginationInput"] | null;
             /** @description Where the values of {{NAME}} placeholders in curl come from */
             prelaunch?: components["schemas"]["PrelaunchInput"] | null;
-            /** @description Of SEARCH_ENGINE_SEARCH: what to search for, 1 to 1,000 texts of at most 512 characters */
+            /** @description For SEARCH_ENGINE_SEARCH: what to search for, 1 to 1,000 texts of at most 512 characters */
             queries?: string[] | null;
-            /** @description Of APPLICATION_LD_JSON: read microdata and RDFa where JSON-LD states nothing. Of AI_CONF: take what a preview would find, too */
+            /** @description For APPLICATION_LD_JSON: read microdata and RDFa if JSON-LD states nothing. For AI_CONF: also take what a preview would find */
             tryWithHiddenData?: boolean | null;
-            /** @description Start address, http or https; either this or curl */
+            /** @description Start address, http or https; give either this or curl */
             url?: string | null;
         };
         Start: {
             /**
              * Format: date-time
-             * @description When it was due; of starts that were missed, the first
+             * @description When it was due; for missed starts, when the first was due
              */
             at: string | null;
-            /** @description Scrapers */
+            /** @description Scrapers that were launched */
             launched: number;
-            /** @description Starts that were missed, at most 100 are counted */
+            /** @description Missed starts; at most 100 are counted */
             missed: number;
             /**
-             * @description STARTING: it is being launched. LAUNCHED: at least one scraper was. MISSED: the service was down, or far behind. NOTHING: there was no scraper to launch, or it was stopped before
+             * @description STARTING: it is being launched. LAUNCHED: at least one scraper was launched. SKIPPED: all were skipped. MISSED: the service was down or far behind. NOTHING: there was no scraper to launch, or the start was stopped first
              * @enum {string}
              */
             outcome: "STARTING" | "LAUNCHED" | "SKIPPED" | "MISSED" | "NOTHING";
-            /** @description Why scrapers were skipped: one of the reasons of a group's run, CUSTOMER_BLOCKED, FEATURE_NOT_IN_PLAN, PAUSED, or STILL_STARTING while the start before was being launched. Of several it is the one that somebody has to mend */
+            /** @description Why scrapers were skipped: a skip reason of a group's run, CUSTOMER_BLOCKED, FEATURE_NOT_IN_PLAN, PAUSED, or STILL_STARTING (the previous start was still being launched). Of several reasons, it is the one that somebody must fix */
             reason: string | null;
-            /** @description Scrapers that were passed over */
+            /** @description Scrapers that were skipped */
             skipped: number;
         };
         StartTypeForGroup: {
             /**
              * Format: date-time
-             * @description Null while nothing starts it by itself
+             * @description Null if it does not start automatically
              */
             nextStart: string | null;
-            /** @description The scraper's own cron expression, which wins; empty: it starts with its group */
+            /** @description The scraper's own cron expression, which takes precedence; empty: it starts with its group */
             schedule: string;
             scraperId: string;
             /**
-             * @description The group's
+             * @description Start type of the group
              * @enum {string}
              */
             startType: "MANUAL" | "DAILY" | "WEEKLY" | "NONE";
@@ -3859,27 +3859,27 @@ export interface components {
             groupId: string;
             /**
              * Format: date-time
-             * @description Null while nothing starts it by itself
+             * @description Null if it does not start automatically
              */
             nextStart: string | null;
-            /** @description The scraper's own cron expression, which wins; empty: it starts with its group */
+            /** @description The scraper's own cron expression, which takes precedence; empty: it starts with its group */
             schedule: string;
-            /** @description Time zone of the IANA database; empty: UTC */
+            /** @description IANA time zone; empty: UTC */
             scheduleTimezone: string;
-            /** @description Null of a group */
+            /** @description Null for a group */
             scraperId: string | null;
             /**
-             * @description The group's
+             * @description Start type of the group
              * @enum {string}
              */
             startType: "MANUAL" | "DAILY" | "WEEKLY" | "NONE";
-            /** @description The newest, the newest first, at most 5 */
+            /** @description The newest starts, newest first, at most 5 */
             starts: components["schemas"]["Start"][];
         };
         StreamTicket: {
             /** Format: date-time */
             expiresAt: string | null;
-            /** @description The query parameter ticket of GET /api/events/stream */
+            /** @description Value of the query parameter ticket of GET /api/events/stream */
             ticket: string;
         };
         Subscription: {
@@ -3888,39 +3888,39 @@ export interface components {
              * @description Null without a paid plan
              */
             currentPeriodEnd: string | null;
-            /** @description A checkout that is open; null: none */
+            /** @description The open checkout; null: none */
             payment: components["schemas"]["Payment"] | null;
-            /** @description What gates the customer; null: nothing does */
+            /** @description The plan that limits the customer; null: none */
             plan: string | null;
-            /** @description The plan after currentPeriodEnd, where that is another one */
+            /** @description The plan after currentPeriodEnd, if it will change */
             scheduledPlan: string | null;
             /** @enum {string} */
             status: "ACTIVE" | "INACTIVE";
         };
         TokenRule: {
-            /** @description FRAMEWORK_DATA: JSON pointer (RFC 6901) into the page's embedded framework data. META: name of a meta element. REGEX: regular expression (RE2), whose first group is the value */
+            /** @description FRAMEWORK_DATA: JSON pointer (RFC 6901) into the page's embedded framework data. META: name of a meta element. REGEX: regular expression (RE2); its first group is the value */
             expression: string;
-            /** @description Of the placeholder, case-sensitive: letters, digits and underscores */
+            /** @description Name of the placeholder, case-sensitive: letters, digits and underscores */
             name: string;
             /**
              * @description FRAMEWORK_DATA, META or REGEX
              * @enum {string}
              */
             source: "FRAMEWORK_DATA" | "META" | "REGEX";
-            /** @description What a value must match (RE2); ^[A-Za-z0-9._=+/~-]{1,4096}$ unless told */
+            /** @description Pattern (RE2) that a value must match; default: ^[A-Za-z0-9._=+/~-]{1,4096}$ */
             validatePattern?: string;
         };
         TokenRuleInput: {
-            /** @description FRAMEWORK_DATA: JSON pointer (RFC 6901) into the page's embedded framework data. META: name of a meta element. REGEX: regular expression (RE2), whose first group is the value */
+            /** @description FRAMEWORK_DATA: JSON pointer (RFC 6901) into the page's embedded framework data. META: name of a meta element. REGEX: regular expression (RE2); its first group is the value */
             expression: string;
-            /** @description Of the placeholder, case-sensitive: letters, digits and underscores */
+            /** @description Name of the placeholder, case-sensitive: letters, digits and underscores */
             name: string;
             /**
              * @description FRAMEWORK_DATA, META or REGEX
              * @enum {string}
              */
             source: "FRAMEWORK_DATA" | "META" | "REGEX";
-            /** @description What a value must match (RE2); ^[A-Za-z0-9._=+/~-]{1,4096}$ unless told */
+            /** @description Pattern (RE2) that a value must match; default: ^[A-Za-z0-9._=+/~-]{1,4096}$ */
             validatePattern?: string | null;
         };
         TopUpInput: {
@@ -3956,18 +3956,18 @@ export interface components {
         TransactionCursorPage: {
             hasMore: boolean;
             items: components["schemas"]["Transaction"][];
-            /** @description Null at the end */
+            /** @description Null on the last page */
             nextCursor: string | null;
         };
         TransactionLine: {
             /** @description Micros, millionths of a euro; 0 or below */
             amountMicros: number;
-            /** @description Pages that free requests paid */
+            /** @description Pages paid by free requests */
             freePages: number;
             label: string;
             /** @description Pages charged */
             pages: number;
-            /** @description Pages delivered while billing was switched off: they cost nothing */
+            /** @description Pages delivered while billing was off: they are free */
             unbilledPages: number;
             /** @description Micros, millionths of a euro */
             unitPriceMicros: number;
@@ -3981,7 +3981,7 @@ export interface components {
         };
         URLPreviewInput: {
             groupId: string;
-            /** @description Of a scraper that a proposal is to replace */
+            /** @description Id of the scraper that a proposal will replace */
             id?: string | null;
             /** @description Fields to be tried first */
             itemsConfig?: components["schemas"]["FieldInput"][] | null;
@@ -3993,19 +3993,19 @@ export interface components {
         };
         UploadLimits: {
             maxCellBytes: number;
-            /** @description Characters */
+            /** @description Most characters of a column's name */
             maxColumnNameLength: number;
             maxColumns: number;
-            /** @description Uploads of xlsx and appending ones at a time */
+            /** @description How many xlsx and appending uploads are imported at a time */
             maxHeavyImports: number;
             /** @description Largest body of a JSON upload */
             maxJsonBodyBytes: number;
-            /** @description JSON uploads at a time */
+            /** @description How many JSON uploads are taken at a time */
             maxJsonUploads: number;
-            /** @description Characters of an upload's name */
+            /** @description Most characters of an upload's name */
             maxNameLength: number;
             maxRowBytes: number;
-            /** @description Largest file, by its form; the operator may lower it for a customer */
+            /** @description Largest file, by format; the operator may lower it for a customer */
             maxUploadBytes: components["schemas"]["UploadSizes"];
             maxUploadSeconds: number;
             minUploadBitsPerSecond: number;
@@ -4016,7 +4016,7 @@ export interface components {
             xlsx: number;
         };
         Wallet: {
-            /** @description Micros, millionths of a euro; charges of runs under way included */
+            /** @description Micros, millionths of a euro; includes charges of runs under way */
             balanceMicros: number;
             /** @description EUR */
             currency: string;
@@ -4025,11 +4025,11 @@ export interface components {
             lowBalance: boolean;
             /** @description Micros, millionths of a euro */
             lowBalanceThresholdMicros: number;
-            /** @description False: the wallet is informational, and nothing is charged */
+            /** @description False: the wallet is only informational, and nothing is charged */
             walletBillingEnabled: boolean;
         };
         WalletPreferences: {
-            /** @description A balance that falls below it is told as WALLET_LOW_BALANCE; micros, millionths of a euro */
+            /** @description When the balance falls below it, WALLET_LOW_BALANCE is sent; micros, millionths of a euro */
             lowBalanceThresholdMicros: number;
         };
         WalletPreferencesInput: {
@@ -4040,23 +4040,23 @@ export interface components {
             /** Format: date-time */
             createdAt: string | null;
             /**
-             * @description STOPPED by the customer; FAILING: nothing went through for 5 days; GONE: the receiver answered 410
+             * @description STOPPED: by the customer; FAILING: no call got through for 5 days; GONE: the receiver answered 410
              * @enum {string|null}
              */
             disabledBecause: "STOPPED" | "FAILING" | "GONE" | null;
-            /** @description Events that found no room, because 500 deliveries were pending */
+            /** @description Events dropped because 500 deliveries were pending */
             droppedEvents: number;
-            /** @description It gets new events */
+            /** @description The webhook gets new events */
             enabled: boolean;
             events: string[];
             /**
              * Format: date-time
-             * @description Since when no call has gone through; null: the newest one did
+             * @description Since when no call has got through; null: the newest one did
              */
             failingSince: string | null;
             /**
              * Format: date-time
-             * @description Until when the secret of before the rotation signs, too
+             * @description Until when the secret from before the rotation also signs
              */
             formerSecretUntil: string | null;
             id: string;
@@ -4068,22 +4068,22 @@ export interface components {
             createdAt: string | null;
             /** @description Why the newest try failed */
             error: string | null;
-            /** @description One of the webhook's, or WEBHOOK_TEST */
+            /** @description One of the webhook's events, or WEBHOOK_TEST */
             event: string;
-            /** @description The webhook-id of its requests */
+            /** @description The webhook-id of the delivery's requests */
             id: string;
             /**
              * Format: date-time
-             * @description While it is pending
+             * @description When it is tried next; only while pending
              */
             nextTry: string | null;
             /** @enum {string} */
             state: "PENDING" | "DELIVERED" | "FAILED";
-            /** @description Of the newest answer; null: there was none */
+            /** @description HTTP status of the newest answer; null: there was none */
             status: number | null;
             /**
              * Format: date-time
-             * @description The newest try
+             * @description When it was last tried
              */
             triedAt: string | null;
             tries: number;
@@ -4097,43 +4097,43 @@ export interface components {
             totalPages: number;
         };
         WebhookInput: {
-            /** @description Whether it gets new events; true unless told. What is pending when it is switched off fails. */
+            /** @description Whether it gets new events; default: true. Pending deliveries fail when it is switched off. */
             enabled?: boolean | null;
-            /** @description Identifiers of the preferences for notifications, which do not matter here */
+            /** @description Event identifiers as in the notification preferences; the preferences themselves do not apply here */
             events: ("SCRAPER_RUN_FAILED" | "SCRAPER_RUN_COMPLETED" | "SCRAPER_RUN_STOPPED_BALANCE" | "WALLET_LOW_BALANCE" | "TOPUP_APPLIED" | "TOPUP_FAILED" | "QUOTA_NEAR_LIMIT" | "MERGE_COMPLETED" | "MATCH_COMPLETED" | "MATCH_FAILED" | "GROUP_SHARED" | "RUN_ANOMALY" | "RUN_CHANGED" | "API_KEY_CREATED" | "WEBHOOK_DISABLED" | "SCHEDULED_START_REFUSED")[];
             /** @description A public http or https address. Redirects are not followed. */
             url: string;
         };
         WebhookList: {
-            /** @description The oldest first, at most 10 */
+            /** @description Oldest first, at most 10 */
             webhooks: components["schemas"]["Webhook"][];
         };
         WebhookWithSecret: {
             /** Format: date-time */
             createdAt: string | null;
             /**
-             * @description STOPPED by the customer; FAILING: nothing went through for 5 days; GONE: the receiver answered 410
+             * @description STOPPED: by the customer; FAILING: no call got through for 5 days; GONE: the receiver answered 410
              * @enum {string|null}
              */
             disabledBecause: "STOPPED" | "FAILING" | "GONE" | null;
-            /** @description Events that found no room, because 500 deliveries were pending */
+            /** @description Events dropped because 500 deliveries were pending */
             droppedEvents: number;
-            /** @description It gets new events */
+            /** @description The webhook gets new events */
             enabled: boolean;
             events: string[];
             /**
              * Format: date-time
-             * @description Since when no call has gone through; null: the newest one did
+             * @description Since when no call has got through; null: the newest one did
              */
             failingSince: string | null;
             /**
              * Format: date-time
-             * @description Until when the secret of before the rotation signs, too
+             * @description Until when the secret from before the rotation also signs
              */
             formerSecretUntil: string | null;
             id: string;
             loggedDeliveryCount: number;
-            /** @description As libraries of Standard Webhooks take it. It is never shown again. */
+            /** @description In the form that Standard Webhooks libraries take. It is shown only once. */
             secret: string;
             url: string;
         };
@@ -4178,7 +4178,7 @@ export interface operations {
     svc_get_customer: {
         parameters: {
             query?: {
-                /** @description Adds what the customer has and does */
+                /** @description Adds statistics on what the customer has and does */
                 withStat?: boolean;
             };
             header?: never;
@@ -4226,7 +4226,7 @@ export interface operations {
         parameters: {
             query?: never;
             header?: {
-                /** @description A UUID, for example. The same key within 24 hours gives the first answer again. */
+                /** @description For example a UUID. The same key within 24 hours returns the first answer again. */
                 "Idempotency-Key"?: string;
             };
             path?: never;
@@ -4500,13 +4500,13 @@ export interface operations {
     svc_stream_events: {
         parameters: {
             query?: {
-                /** @description In place of a credential: POST /api/events/ticket makes one */
+                /** @description Used instead of a credential: POST /api/events/ticket makes one */
                 ticket?: string;
-                /** @description The same, for browsers, which cannot send the header by themselves */
+                /** @description The same, for browsers, which cannot send the header themselves */
                 lastEventId?: number;
             };
             header?: {
-                /** @description Where a stream before this one ended: what has changed since is told */
+                /** @description Id of the last event received: changes since then are sent */
                 "Last-Event-ID"?: number;
             };
             path?: never;
@@ -4514,7 +4514,7 @@ export interface operations {
         };
         requestBody?: never;
         responses: {
-            /** @description Server-Sent Events; the schemas are those of the data of job.status, group.merge.completed, match.completed, wallet.updated, topup.status, notification, resync */
+            /** @description Server-Sent Events; the schemas describe the data of job.status, group.merge.completed, match.completed, wallet.updated, topup.status, notification, resync */
             200: {
                 headers: {
                     [name: string]: unknown;
@@ -4549,7 +4549,7 @@ export interface operations {
         parameters: {
             query?: never;
             header?: {
-                /** @description A UUID, for example. The same key within 24 hours gives the first answer again. */
+                /** @description For example a UUID. The same key within 24 hours returns the first answer again. */
                 "Idempotency-Key"?: string;
             };
             path?: never;
@@ -4577,9 +4577,9 @@ export interface operations {
             query: {
                 /** @description Label of the key */
                 name: string;
-                /** @description What it may do */
+                /** @description What the key may do */
                 scope: "USER" | "LLM_READ" | "LLM_FULL";
-                /** @description From when it is refused, a time to come; without it the key does not expire */
+                /** @description From when the key is refused, in the future; without it the key does not expire */
                 expiresAt?: string;
             };
             header?: never;
@@ -4602,9 +4602,9 @@ export interface operations {
     svc_list_keys: {
         parameters: {
             query?: {
-                /** @description Text in the name, whatever the case */
+                /** @description Text in the name; case does not matter */
                 q?: string;
-                /** @description name or createdAt, then asc or desc; oldest first unless told */
+                /** @description name or createdAt, then asc or desc; default: oldest first */
                 sort?: string;
                 /** @description Created at this time or later */
                 from?: string;
@@ -4672,7 +4672,7 @@ export interface operations {
     svc_list_notifications: {
         parameters: {
             query?: {
-                /** @description Lists those alone that were not read */
+                /** @description Lists only unread notifications */
                 unread?: boolean;
                 page?: number;
                 size?: number;
@@ -4783,9 +4783,9 @@ export interface operations {
     svc_list_customer_schemas: {
         parameters: {
             query?: {
-                /** @description Text in the name, whatever the case */
+                /** @description Text in the name; case does not matter */
                 q?: string;
-                /** @description name or createdAt, then asc or desc; oldest first unless told */
+                /** @description name or createdAt, then asc or desc; default: oldest first */
                 sort?: string;
                 /** @description Created at this time or later */
                 from?: string;
@@ -4813,7 +4813,7 @@ export interface operations {
         parameters: {
             query?: never;
             header: {
-                /** @description A UUID, for example. The same key within 24 hours gives the first answer again. */
+                /** @description For example a UUID. The same key within 24 hours returns the first answer again. */
                 "Idempotency-Key": string;
             };
             path?: never;
@@ -4839,12 +4839,12 @@ export interface operations {
     svc_delete_customer_schema: {
         parameters: {
             query?: {
-                /** @description Of the preview. X-Preview-Token does as well. */
+                /** @description The preview's token. X-Preview-Token works as well. */
                 token?: string;
             };
             header: {
                 "X-Preview-Token"?: string;
-                /** @description A UUID, for example. The same key within 24 hours gives the first answer again. */
+                /** @description For example a UUID. The same key within 24 hours returns the first answer again. */
                 "Idempotency-Key": string;
             };
             path: {
@@ -4931,7 +4931,7 @@ export interface operations {
         parameters: {
             query?: never;
             header: {
-                /** @description A UUID, for example. The same key within 24 hours gives the first answer again. */
+                /** @description For example a UUID. The same key within 24 hours returns the first answer again. */
                 "Idempotency-Key": string;
             };
             path?: never;
@@ -4958,7 +4958,7 @@ export interface operations {
         parameters: {
             query?: never;
             header?: {
-                /** @description A UUID, for example. The same key within 24 hours gives the first answer again. */
+                /** @description For example a UUID. The same key within 24 hours returns the first answer again. */
                 "Idempotency-Key"?: string;
             };
             path: {
@@ -4985,14 +4985,14 @@ export interface operations {
             query?: never;
             header?: never;
             path: {
-                /** @description A job. Of svc_stream_scraper it may be a scraper, whose active or else newest run is meant. */
+                /** @description Id of a job. In svc_stream_scraper it may be the id of a scraper: its active run, or else its newest one. */
                 id: string;
             };
             cookie?: never;
         };
         requestBody?: never;
         responses: {
-            /** @description Server-Sent Events; the schema is that of an event's data */
+            /** @description Server-Sent Events; the schema describes an event's data */
             200: {
                 headers: {
                     [name: string]: unknown;
@@ -5006,7 +5006,7 @@ export interface operations {
     svc_preview_scraper_from_curl: {
         parameters: {
             query?: {
-                /** @description The call is refused rather than cost more, in micros, millionths of a euro */
+                /** @description The call is refused if it could cost more than this, in micros, millionths of a euro */
                 maxChargeMicros?: number;
             };
             header?: never;
@@ -5033,9 +5033,9 @@ export interface operations {
     svc_preview_page: {
         parameters: {
             query?: {
-                /** @description Answer the page that was fetched within 10 minutes, which costs nothing */
+                /** @description Return the page fetched in the last 10 minutes, if any; costs nothing */
                 useCache?: boolean;
-                /** @description The call is refused rather than cost more, in micros, millionths of a euro */
+                /** @description The call is refused if it could cost more than this, in micros, millionths of a euro */
                 maxChargeMicros?: number;
             };
             header?: never;
@@ -5086,7 +5086,7 @@ export interface operations {
     svc_preview_from_url: {
         parameters: {
             query?: {
-                /** @description The call is refused rather than cost more, in micros, millionths of a euro */
+                /** @description The call is refused if it could cost more than this, in micros, millionths of a euro */
                 maxChargeMicros?: number;
             };
             header?: never;
@@ -5113,11 +5113,11 @@ export interface operations {
     svc_preview_scraper_from_url: {
         parameters: {
             query?: {
-                /** @description Read microdata and RDFa where JSON-LD states nothing */
+                /** @description Read microdata and RDFa if JSON-LD states nothing */
                 tryWithHiddenData?: boolean;
-                /** @description Answer the same preview of the last hour, if there is one */
+                /** @description Return the same preview from the last hour, if there is one */
                 useCache?: boolean;
-                /** @description The call is refused rather than cost more, in micros, millionths of a euro */
+                /** @description The call is refused if it could cost more than this, in micros, millionths of a euro */
                 maxChargeMicros?: number;
             };
             header?: never;
@@ -5168,20 +5168,20 @@ export interface operations {
                 scraperId?: string;
                 groupId?: string;
                 jobId?: string;
-                /** @description Only rows of each scraper's newest run; of a scraper that was deleted there is none */
+                /** @description Only rows of each scraper's newest run; a deleted scraper has none */
                 isLastRun?: boolean;
-                /** @description Categories of the group, by id or name: rows of any of them. Repeated, or with commas unless a name has some; at most 20. With filters, rows have to meet both. */
+                /** @description Only rows in any of these categories of the group, by id or name. Repeated, or separated by commas unless a name has a comma; at most 20. With filters, rows must match both. */
                 categories?: string[];
                 /** @description JSON filter: {"price":{"$gt":10}} */
                 filters?: string;
-                /** @description Only these members of each row; repeated, or with commas */
+                /** @description Only these members of each row; repeated, or separated by commas */
                 fields?: string[];
-                /** @description One field, then asc or desc: price,desc. As they were stored unless told. */
+                /** @description One field, then asc or desc: price,desc. Default: in the order in which rows were stored. */
                 sort?: string;
                 limit?: number;
-                /** @description Rows to pass over, with sort */
+                /** @description Rows to skip; only with sort */
                 skip?: number;
-                /** @description nextCursor of the page before, with all else as it was (but limit, skip and fields) */
+                /** @description nextCursor of the previous page, with all other parameters but limit, skip and fields unchanged */
                 cursor?: string;
             };
             header?: never;
@@ -5204,14 +5204,14 @@ export interface operations {
     svc_delete_run_data: {
         parameters: {
             query: {
-                /** @description The run, as a jobId or a record of the history names it */
+                /** @description The run: a jobId, or the id of a history record */
                 scraperJobStatusId: string;
-                /** @description Of the preview. X-Preview-Token does as well. */
+                /** @description The preview's token. X-Preview-Token works as well. */
                 token?: string;
             };
             header: {
                 "X-Preview-Token"?: string;
-                /** @description A UUID, for example. The same key within 24 hours gives the first answer again. */
+                /** @description For example a UUID. The same key within 24 hours returns the first answer again. */
                 "Idempotency-Key": string;
             };
             path?: never;
@@ -5235,14 +5235,14 @@ export interface operations {
                 from: string;
                 /** @description The newer run, of the same scraper */
                 to: string;
-                /** @description Members that tell rows apart, such as sku: rows with the same values are one row. Repeated, or with commas. Rows that lack one go by position, which is the address of the page and the place on it. Unless told it is position where each page has one row. Else it is a member such as sku, ean, id or url that has another value in each row, if there is one. Of an uploaded file the position is the place in the file. */
+                /** @description Members that identify a row, such as sku: rows with the same values are the same row. Repeated, or separated by commas. Rows that lack one are compared by position: the page's address and the place on it. In an uploaded file, position is the place in the file. The default is position if each page has one row. Otherwise it is a member such as sku, ean, id or url that is different in each row, if there is one. */
                 key?: string[];
-                /** @description Only these members are compared; repeated, or with commas. Unless told all but the server's, which begin with _ */
+                /** @description Compare only these members; repeated, or separated by commas. Default: all except the server's, which begin with _ */
                 fields?: string[];
                 limit?: number;
-                /** @description nextCursor of the page before, with all else as it was (but limit) */
+                /** @description nextCursor of the previous page, with all other parameters but limit unchanged */
                 cursor?: string;
-                /** @description json answers a page; csv and jsonl answer all that follows, and limit does not count */
+                /** @description json returns one page; csv and jsonl return everything that follows, and ignore limit */
                 format?: "json" | "csv" | "jsonl";
             };
             header?: never;
@@ -5269,22 +5269,22 @@ export interface operations {
                 scraperId?: string;
                 groupId?: string;
                 jobId?: string;
-                /** @description Only rows of each scraper's newest run; of a scraper that was deleted there is none */
+                /** @description Only rows of each scraper's newest run; a deleted scraper has none */
                 isLastRun?: boolean;
-                /** @description Categories of the group, by id or name: rows of any of them. Repeated, or with commas unless a name has some; at most 20. With filters, rows have to meet both. */
+                /** @description Only rows in any of these categories of the group, by id or name. Repeated, or separated by commas unless a name has a comma; at most 20. With filters, rows must match both. */
                 categories?: string[];
                 /** @description JSON filter: {"price":{"$gt":10}} */
                 filters?: string;
-                /** @description Only these members of each row; repeated, or with commas */
+                /** @description Only these members of each row; repeated, or separated by commas */
                 fields?: string[];
-                /** @description One field, then asc or desc: price,desc. As they were stored unless told. */
+                /** @description One field, then asc or desc: price,desc. Default: in the order in which rows were stored. */
                 sort?: string;
                 format?: "csv" | "jsonl" | "parquet" | "xlsx";
                 /** @description Most rows; 0 for all */
                 limit?: number;
-                /** @description Begin a csv with a byte order mark, by which spreadsheets know UTF-8 */
+                /** @description Begin a csv with a byte order mark, so that spreadsheets recognize UTF-8 */
                 bom?: boolean;
-                /** @description In a csv, an apostrophe before text that a spreadsheet would take for a formula */
+                /** @description In a csv, put an apostrophe before text that a spreadsheet would take for a formula */
                 guard?: boolean;
             };
             header?: never;
@@ -5331,26 +5331,26 @@ export interface operations {
                 scraperId?: string;
                 groupId?: string;
                 jobId?: string;
-                /** @description Only rows of each scraper's newest run; of a scraper that was deleted there is none */
+                /** @description Only rows of each scraper's newest run; a deleted scraper has none */
                 isLastRun?: boolean;
-                /** @description Categories of the group, by id or name: rows of any of them. Repeated, or with commas unless a name has some; at most 20. With filters, rows have to meet both. */
+                /** @description Only rows in any of these categories of the group, by id or name. Repeated, or separated by commas unless a name has a comma; at most 20. With filters, rows must match both. */
                 categories?: string[];
                 /** @description JSON filter: {"price":{"$gt":10}} */
                 filters?: string;
-                /** @description Only these members of each row; repeated, or with commas */
+                /** @description Only these members of each row; repeated, or separated by commas */
                 fields?: string[];
-                /** @description One field, then asc or desc: price,desc. As they were stored unless told. */
+                /** @description One field, then asc or desc: price,desc. Default: in the order in which rows were stored. */
                 sort?: string;
                 format?: "csv" | "jsonl" | "parquet" | "xlsx";
                 /** @description Most rows; 0 for all */
                 limit?: number;
-                /** @description Begin a csv with a byte order mark, by which spreadsheets know UTF-8 */
+                /** @description Begin a csv with a byte order mark, so that spreadsheets recognize UTF-8 */
                 bom?: boolean;
-                /** @description In a csv, an apostrophe before text that a spreadsheet would take for a formula */
+                /** @description In a csv, put an apostrophe before text that a spreadsheet would take for a formula */
                 guard?: boolean;
             };
             header?: {
-                /** @description A UUID, for example. The same key within 24 hours gives the first answer again. */
+                /** @description For example a UUID. The same key within 24 hours returns the first answer again. */
                 "Idempotency-Key"?: string;
             };
             path?: never;
@@ -5395,7 +5395,7 @@ export interface operations {
         parameters: {
             query?: never;
             header?: {
-                /** @description A UUID, for example. The same key within 24 hours gives the first answer again. */
+                /** @description For example a UUID. The same key within 24 hours returns the first answer again. */
                 "Idempotency-Key"?: string;
             };
             path: {
@@ -5418,11 +5418,11 @@ export interface operations {
         parameters: {
             query?: never;
             header?: {
-                /** @description bytes=FROM-TO, bytes=FROM- or bytes=-LAST: one range of bytes. Others, and several, are ignored: the answer is whole. */
+                /** @description One range of bytes: bytes=FROM-TO, bytes=FROM- or bytes=-LAST. Other forms and several ranges are ignored: the answer is the whole file. */
                 Range?: string;
-                /** @description The ETag of the bytes that the client has; of other bytes the answer is whole */
+                /** @description The ETag of the bytes that the client has; if the file differs, the answer is the whole file */
                 "If-Range"?: string;
-                /** @description 304 if one of these is the ETag */
+                /** @description The answer is 304 if one of these is the ETag */
                 "If-None-Match"?: string;
             };
             path: {
@@ -5441,7 +5441,7 @@ export interface operations {
                     "application/x-ndjson": string;
                 };
             };
-            /** @description The range that was asked for */
+            /** @description The requested range */
             206: {
                 headers: {
                     [name: string]: unknown;
@@ -5450,7 +5450,7 @@ export interface operations {
                     "application/x-ndjson": string;
                 };
             };
-            /** @description The client has these bytes */
+            /** @description Not modified: the client has these bytes */
             304: {
                 headers: {
                     [name: string]: unknown;
@@ -5462,16 +5462,16 @@ export interface operations {
     svc_get_group_data: {
         parameters: {
             query?: {
-                /** @description Zero-based; page times size may be at most 100,000 */
+                /** @description Page number, from 0; page times size may be at most 100,000 */
                 page?: number;
                 size?: number;
-                /** @description A field, then asc or desc: price,desc. scrapedAt is _scrapedAt. Newest first unless told. */
+                /** @description A field, then asc or desc: price,desc. scrapedAt means _scrapedAt. Default: newest first. */
                 sort?: string[];
-                /** @description Categories of the group, by id or name: rows of any of them. Repeated, or with commas unless a name has some; at most 20. With filters, rows have to meet both. */
+                /** @description Only rows in any of these categories of the group, by id or name. Repeated, or separated by commas unless a name has a comma; at most 20. With filters, rows must match both. */
                 categories?: string[];
                 /** @description JSON filter: {"price":{"$gt":10}} */
                 filters?: string;
-                /** @description Only rows of each scraper's newest run; of a scraper that was deleted there is none */
+                /** @description Only rows of each scraper's newest run; a deleted scraper has none */
                 isLastRun?: boolean;
                 /** @description Only rows of this scraper */
                 scraperId?: string;
@@ -5521,7 +5521,7 @@ export interface operations {
         parameters: {
             query?: never;
             header: {
-                /** @description A UUID, for example. The same key within 24 hours gives the first answer again. */
+                /** @description For example a UUID. The same key within 24 hours returns the first answer again. */
                 "Idempotency-Key": string;
             };
             path: {
@@ -5549,12 +5549,12 @@ export interface operations {
     svc_delete_category: {
         parameters: {
             query?: {
-                /** @description Of the preview. X-Preview-Token does as well. */
+                /** @description The preview's token. X-Preview-Token works as well. */
                 token?: string;
             };
             header: {
                 "X-Preview-Token"?: string;
-                /** @description A UUID, for example. The same key within 24 hours gives the first answer again. */
+                /** @description For example a UUID. The same key within 24 hours returns the first answer again. */
                 "Idempotency-Key": string;
             };
             path: {
@@ -5600,16 +5600,16 @@ export interface operations {
     svc_get_group_data_client: {
         parameters: {
             query?: {
-                /** @description Zero-based; page times size may be at most 100,000 */
+                /** @description Page number, from 0; page times size may be at most 100,000 */
                 page?: number;
                 size?: number;
-                /** @description A field, then asc or desc: price,desc. scrapedAt is _scrapedAt. Newest first unless told. */
+                /** @description A field, then asc or desc: price,desc. scrapedAt means _scrapedAt. Default: newest first. */
                 sort?: string[];
-                /** @description Categories of the group, by id or name: rows of any of them. Repeated, or with commas unless a name has some; at most 20. With filters, rows have to meet both. */
+                /** @description Only rows in any of these categories of the group, by id or name. Repeated, or separated by commas unless a name has a comma; at most 20. With filters, rows must match both. */
                 categories?: string[];
                 /** @description JSON filter: {"price":{"$gt":10}} */
                 filters?: string;
-                /** @description Only rows of each scraper's newest run; of a scraper that was deleted there is none */
+                /** @description Only rows of each scraper's newest run; a deleted scraper has none */
                 isLastRun?: boolean;
                 /** @description Only rows of this scraper */
                 scraperId?: string;
@@ -5636,7 +5636,7 @@ export interface operations {
     svc_download_group_data: {
         parameters: {
             query?: {
-                /** @description Categories of the group, by id or name: rows of any of them. Repeated, or with commas unless a name has some; at most 20. With filters, rows have to meet both. */
+                /** @description Only rows in any of these categories of the group, by id or name. Repeated, or separated by commas unless a name has a comma; at most 20. With filters, rows must match both. */
                 categories?: string[];
                 /** @description JSON filter: {"price":{"$gt":10}} */
                 filters?: string;
@@ -5664,11 +5664,11 @@ export interface operations {
     svc_merge_runs: {
         parameters: {
             query: {
-                /** @description The runs, each of another scraper of the group; repeated. Rows of the first stand. */
+                /** @description The runs, each of a different scraper of the group; repeated. The first run's values win. */
                 scraperJobStatusIds: string[];
             };
             header: {
-                /** @description A UUID, for example. The same key within 24 hours gives the first answer again. */
+                /** @description For example a UUID. The same key within 24 hours returns the first answer again. */
                 "Idempotency-Key": string;
             };
             path: {
@@ -5687,7 +5687,7 @@ export interface operations {
                     "application/json": components["schemas"]["Merged"];
                 };
             };
-            /** @description What there is so far: the rest is still being made */
+            /** @description Partial result: the rest is still in progress */
             202: {
                 headers: {
                     [name: string]: unknown;
@@ -5724,7 +5724,7 @@ export interface operations {
     svc_preview_delete_run_data: {
         parameters: {
             query: {
-                /** @description The run, as a jobId or a record of the history names it */
+                /** @description The run: a jobId, or the id of a history record */
                 scraperJobStatusId: string;
             };
             header?: never;
@@ -5747,7 +5747,7 @@ export interface operations {
     svc_profile_run: {
         parameters: {
             query: {
-                /** @description The run, also while it goes on */
+                /** @description The run; it may still be going on */
                 jobId: string;
             };
             header?: never;
@@ -5817,7 +5817,7 @@ export interface operations {
         parameters: {
             query?: never;
             header: {
-                /** @description A UUID, for example. The same key within 24 hours gives the first answer again. */
+                /** @description For example a UUID. The same key within 24 hours returns the first answer again. */
                 "Idempotency-Key": string;
             };
             path?: never;
@@ -5843,9 +5843,9 @@ export interface operations {
     svc_list_groups: {
         parameters: {
             query?: {
-                /** @description Text in the name, whatever the case */
+                /** @description Text in the name; case does not matter */
                 q?: string;
-                /** @description name or createdAt, then asc or desc; oldest first unless told */
+                /** @description name or createdAt, then asc or desc; default: oldest first */
                 sort?: string;
                 /** @description Created at this time or later */
                 from?: string;
@@ -5872,14 +5872,14 @@ export interface operations {
     svc_delete_group: {
         parameters: {
             query?: {
-                /** @description All rows of the group, too */
+                /** @description Also delete all rows of the group */
                 withData?: boolean;
-                /** @description Of the preview. X-Preview-Token does as well. */
+                /** @description The preview's token. X-Preview-Token works as well. */
                 token?: string;
             };
             header: {
                 "X-Preview-Token"?: string;
-                /** @description A UUID, for example. The same key within 24 hours gives the first answer again. */
+                /** @description For example a UUID. The same key within 24 hours returns the first answer again. */
                 "Idempotency-Key": string;
             };
             path: {
@@ -5924,7 +5924,7 @@ export interface operations {
         parameters: {
             query?: never;
             header: {
-                /** @description A UUID, for example. The same key within 24 hours gives the first answer again. */
+                /** @description For example a UUID. The same key within 24 hours returns the first answer again. */
                 "Idempotency-Key": string;
             };
             path: {
@@ -5946,7 +5946,7 @@ export interface operations {
     svc_preview_delete_group: {
         parameters: {
             query?: {
-                /** @description All rows of the group, too */
+                /** @description Also delete all rows of the group */
                 withData?: boolean;
             };
             header?: never;
@@ -5971,11 +5971,11 @@ export interface operations {
     svc_run_group: {
         parameters: {
             query?: {
-                /** @description All runs together stop rather than cost more. Each gets its cheapest page, and of the rest by what its last run cost, or its links. Where no page is left a scraper is skipped as NOT_AFFORDABLE. In micros, millionths of a euro */
+                /** @description The runs stop before they together cost more than this. Each gets its cheapest page; the rest is shared by the cost of each last run, or by links. A scraper left without a page is skipped as NOT_AFFORDABLE. In micros, millionths of a euro */
                 maxChargeMicros?: number;
             };
             header?: {
-                /** @description A UUID, for example. The same key within 24 hours gives the first answer again. */
+                /** @description For example a UUID. The same key within 24 hours returns the first answer again. */
                 "Idempotency-Key"?: string;
             };
             path: {
@@ -5999,11 +5999,11 @@ export interface operations {
     svc_run_group_by_post: {
         parameters: {
             query?: {
-                /** @description All runs together stop rather than cost more. Each gets its cheapest page, and of the rest by what its last run cost, or its links. Where no page is left a scraper is skipped as NOT_AFFORDABLE. In micros, millionths of a euro */
+                /** @description The runs stop before they together cost more than this. Each gets its cheapest page; the rest is shared by the cost of each last run, or by links. A scraper left without a page is skipped as NOT_AFFORDABLE. In micros, millionths of a euro */
                 maxChargeMicros?: number;
             };
             header?: {
-                /** @description A UUID, for example. The same key within 24 hours gives the first answer again. */
+                /** @description For example a UUID. The same key within 24 hours returns the first answer again. */
                 "Idempotency-Key"?: string;
             };
             path: {
@@ -6028,7 +6028,7 @@ export interface operations {
         parameters: {
             query?: never;
             header: {
-                /** @description A UUID, for example. The same key within 24 hours gives the first answer again. */
+                /** @description For example a UUID. The same key within 24 hours returns the first answer again. */
                 "Idempotency-Key": string;
             };
             path: {
@@ -6076,7 +6076,7 @@ export interface operations {
         parameters: {
             query?: never;
             header?: {
-                /** @description A UUID, for example. The same key within 24 hours gives the first answer again. */
+                /** @description For example a UUID. The same key within 24 hours returns the first answer again. */
                 "Idempotency-Key"?: string;
             };
             path: {
@@ -6101,7 +6101,7 @@ export interface operations {
         parameters: {
             query?: never;
             header?: {
-                /** @description A UUID, for example. The same key within 24 hours gives the first answer again. */
+                /** @description For example a UUID. The same key within 24 hours returns the first answer again. */
                 "Idempotency-Key"?: string;
             };
             path: {
@@ -6125,19 +6125,19 @@ export interface operations {
     svc_list_scrapers: {
         parameters: {
             query?: {
-                /** @description Text in the name, whatever the case */
+                /** @description Text in the name; case does not matter */
                 q?: string;
                 groupId?: string;
-                /** @description A run was launched within the last minutes, hours, days or weeks: 7d */
+                /** @description Only scrapers with a run launched in the last minutes, hours, days or weeks: 7d */
                 hasRunWithin?: string;
-                /** @description name or createdAt, then asc or desc; newest first unless told */
+                /** @description name or createdAt, then asc or desc; default: newest first */
                 sort?: string;
                 /** @description Created at this time or later */
                 from?: string;
                 /** @description Created before this time */
                 to?: string;
                 limit?: number;
-                /** @description nextCursor of the page before, with all else as it was */
+                /** @description nextCursor of the previous page, with all other parameters unchanged */
                 cursor?: string;
             };
             header?: never;
@@ -6162,7 +6162,7 @@ export interface operations {
             query?: {
                 /** @description JSON filter on groupId, scraperId and state, for example {"state":{"$in":["PENDING","RUNNING"]}} */
                 filters?: string;
-                /** @description Runs that were deleted by their rows or with their scraper, too */
+                /** @description Include runs whose rows or scraper were deleted */
                 withDeleted?: boolean;
                 /** @description Queued at this time or later */
                 from?: string;
@@ -6170,7 +6170,7 @@ export interface operations {
                 to?: string;
                 page?: number;
                 size?: number;
-                /** @description A field, then asc or desc: started, finished, queued, state, successLinks, errorLinks, totalLinks, itemsQuantity, totalRequests, deliveredPages, duration or chargedMicros */
+                /** @description One of started, finished, queued, state, successLinks, errorLinks, totalLinks, itemsQuantity, totalRequests, deliveredPages, duration or chargedMicros, then asc or desc */
                 sort?: string;
             };
             header?: never;
@@ -6193,16 +6193,16 @@ export interface operations {
     svc_list_all_scraper_jobs: {
         parameters: {
             query?: {
-                /** @description Runs in this group alone: one of the customer's, or one that is shared with it */
+                /** @description Only runs in this group, which is the customer's own or shared with it */
                 groupId?: string;
                 /** @description Queued at this time or later */
                 from?: string;
                 /** @description Queued before this time */
                 to?: string;
                 limit?: number;
-                /** @description nextCursor of the page before */
+                /** @description nextCursor of the previous page */
                 cursor?: string;
-                /** @description json answers a page; csv and jsonl answer all that follows, and limit does not count */
+                /** @description json returns one page; csv and jsonl return everything that follows, and ignore limit */
                 format?: "json" | "csv" | "jsonl";
             };
             header?: never;
@@ -6225,9 +6225,9 @@ export interface operations {
     svc_list_scraper_job_errors: {
         parameters: {
             query?: {
-                /** @description At most so many errors */
+                /** @description The most errors to return */
                 limit?: number;
-                /** @description place of the last error already known */
+                /** @description place of the last error that you have */
                 after?: string;
             };
             header?: never;
@@ -6261,7 +6261,7 @@ export interface operations {
             content: {
                 "application/json": {
                     rule: components["schemas"]["PostProcessRuleInput"];
-                    /** @description The source field's value, of any type; null when left out */
+                    /** @description The source field's value, of any type; null if left out */
                     sampleValue?: unknown;
                 };
             };
@@ -6302,7 +6302,7 @@ export interface operations {
         parameters: {
             query?: never;
             header: {
-                /** @description A UUID, for example. The same key within 24 hours gives the first answer again. */
+                /** @description For example a UUID. The same key within 24 hours returns the first answer again. */
                 "Idempotency-Key": string;
             };
             path: {
@@ -6328,11 +6328,11 @@ export interface operations {
     svc_revoke_group_share: {
         parameters: {
             query: {
-                /** @description In whatever case */
+                /** @description Case does not matter */
                 email: string;
             };
             header: {
-                /** @description A UUID, for example. The same key within 24 hours gives the first answer again. */
+                /** @description For example a UUID. The same key within 24 hours returns the first answer again. */
                 "Idempotency-Key": string;
             };
             path: {
@@ -6376,15 +6376,15 @@ export interface operations {
     svc_create_scraper_site: {
         parameters: {
             query?: {
-                /** @description Empty or omitted: the scraper's own site, or a new one. With a streamed body only, instead of the member of the JSON body. */
+                /** @description Empty or omitted: the scraper's existing site, or a new one. With a streamed body only, in place of the member of the JSON body. */
                 id?: string;
-                /** @description With a streamed body only, instead of the member of the JSON body. */
+                /** @description With a streamed body only, in place of the member of the JSON body. */
                 name?: string;
-                /** @description Id of the scraper whose runs read the links. With a streamed body only, instead of the member of the JSON body. */
+                /** @description Id of the scraper whose runs read the links. With a streamed body only, in place of the member of the JSON body. */
                 scraperRef?: string;
             };
             header: {
-                /** @description A UUID, for example. The same key within 24 hours gives the first answer again. */
+                /** @description For example a UUID. The same key within 24 hours returns the first answer again. */
                 "Idempotency-Key": string;
             };
             path?: never;
@@ -6411,7 +6411,7 @@ export interface operations {
         parameters: {
             query?: never;
             header: {
-                /** @description A UUID, for example. The same key within 24 hours gives the first answer again. */
+                /** @description For example a UUID. The same key within 24 hours returns the first answer again. */
                 "Idempotency-Key": string;
             };
             path: {
@@ -6433,19 +6433,19 @@ export interface operations {
     svc_list_scraper_site_links: {
         parameters: {
             query?: {
-                /** @description Beyond the last page: the last. */
+                /** @description Beyond the last page, the last page is returned. */
                 page?: number;
                 /** @description 1 to 1,000; less counts as 1. */
                 size?: number;
-                /** @description url, title or curl; anything else is url */
+                /** @description url, title or curl; anything else means url */
                 sortField?: string;
                 /** @description asc or desc */
                 sortDirection?: string;
-                /** @description url, title or curl, then asc or desc: title,desc. It takes the place of sortField and sortDirection. */
+                /** @description url, title or curl, then asc or desc: title,desc. It replaces sortField and sortDirection. */
                 sort?: string;
                 /** @description JSON filter on url, title, curl and state, for example {"state":"ERRORED"} */
                 filters?: string;
-                /** @description Links whose address or title has this in it, whatever the case */
+                /** @description Links with this text in their address or title; case does not matter */
                 q?: string;
             };
             header?: never;
@@ -6470,29 +6470,29 @@ export interface operations {
     svc_run_scraper_url_list: {
         parameters: {
             query?: {
-                /** @description Group that stores the rows; needed without scraperId. With a streamed body only, instead of the member of the JSON body. */
+                /** @description Group that stores the rows; required without scraperId. With a streamed body only, in place of the member of the JSON body. */
                 groupId?: string;
-                /** @description Name of the list's scraper, unique per customer; needed without scraperId. Resend it when retrying a failed call: it protects from running twice. With a streamed body only, instead of the member of the JSON body. */
+                /** @description Name of the list's scraper, unique per customer; required without scraperId. Resend it when retrying a failed call: it prevents a second run. With a streamed body only, in place of the member of the JSON body. */
                 name?: string;
-                /** @description What reads the addresses instead of fields. It is websitecontacts (at most 5,000 addresses, keys of the scope LLM_FULL) or the tag of a plugin: /plugin/marketplace/pdp or /plugin/marketplace/search. It is never inferred. With a streamed body only, instead of the member of the JSON body. */
+                /** @description What reads the addresses, in place of fields: websitecontacts (at most 5,000 addresses, keys of the scope LLM_FULL) or the tag of a plugin. Plugins are /plugin/marketplace/pdp and /plugin/marketplace/search. The tag is never inferred. With a streamed body only, in place of the member of the JSON body. */
                 endpointTag?: string;
-                /** @description Run an existing list scraper again. With a streamed body only, instead of the member of the JSON body. */
+                /** @description Run an existing list scraper again. With a streamed body only, in place of the member of the JSON body. */
                 scraperId?: string;
-                /** @description Use this scraper's recipe (type, fields, pagination, politeness) on the addresses. With a streamed body only, instead of the member of the JSON body. */
+                /** @description Use this scraper's recipe (type, fields, pagination, politeness) on the addresses. With a streamed body only, in place of the member of the JSON body. */
                 templateScraperId?: string;
-                /** @description With itemsConfig: SINGLE_PRODUCT unless told. With a streamed body only, instead of the member of the JSON body. */
+                /** @description Only with itemsConfig; default: SINGLE_PRODUCT. With a streamed body only, in place of the member of the JSON body. */
                 type?: "SINGLE_PRODUCT" | "MULTIPLE_PRODUCTS" | "APPLICATION_LD_JSON";
-                /** @description The fields of a row. Exactly one of itemsConfig, templateScraperId and scraperId is given. With a streamed body only, instead of the member of the JSON body. */
+                /** @description The fields of a row. Give exactly one of itemsConfig, templateScraperId and scraperId. With a streamed body only, in place of the member of the JSON body. */
                 itemsConfig?: components["schemas"]["FieldInput"][];
-                /** @description Only addresses that were never charged under this scraper. With a streamed body only, instead of the member of the JSON body. */
+                /** @description Run only the addresses that were never charged under this scraper. With a streamed body only, in place of the member of the JSON body. */
                 rerun?: boolean;
-                /** @description All addresses again. With a streamed body only, instead of the member of the JSON body. */
+                /** @description Run all addresses again. With a streamed body only, in place of the member of the JSON body. */
                 force?: boolean;
-                /** @description The run stops rather than cost more, in micros, millionths of a euro. With a streamed body only, instead of the member of the JSON body. */
+                /** @description The run stops before it costs more than this, in micros, millionths of a euro. With a streamed body only, in place of the member of the JSON body. */
                 maxChargeMicros?: number;
             };
             header?: {
-                /** @description A UUID, for example. The same key within 24 hours gives the first answer again. */
+                /** @description For example a UUID. The same key within 24 hours returns the first answer again. */
                 "Idempotency-Key"?: string;
             };
             path?: never;
@@ -6519,7 +6519,7 @@ export interface operations {
         parameters: {
             query?: never;
             header: {
-                /** @description A UUID, for example. The same key within 24 hours gives the first answer again. */
+                /** @description For example a UUID. The same key within 24 hours returns the first answer again. */
                 "Idempotency-Key": string;
             };
             path?: never;
@@ -6589,14 +6589,14 @@ export interface operations {
     svc_delete_scraper: {
         parameters: {
             query?: {
-                /** @description Its rows, too */
+                /** @description Also delete its rows */
                 withData?: boolean;
-                /** @description Of the preview. X-Preview-Token does as well. */
+                /** @description The preview's token. X-Preview-Token works as well. */
                 token?: string;
             };
             header: {
                 "X-Preview-Token"?: string;
-                /** @description A UUID, for example. The same key within 24 hours gives the first answer again. */
+                /** @description For example a UUID. The same key within 24 hours returns the first answer again. */
                 "Idempotency-Key": string;
             };
             path: {
@@ -6618,7 +6618,7 @@ export interface operations {
     svc_estimate_scraper: {
         parameters: {
             query?: {
-                /** @description Addresses that the run will have; those of the scraper or its site, or of the list last given, unless told */
+                /** @description How many addresses the run will have. Default: those of the scraper or its site, or of its newest list */
                 links?: number;
             };
             header?: never;
@@ -6643,9 +6643,9 @@ export interface operations {
     svc_get_scraper_sample_data: {
         parameters: {
             query?: {
-                /** @description Answer the sample of the last hour, if there is one of the scraper as it is now */
+                /** @description Return the sample from the last hour, if the scraper has not changed since */
                 useCache?: boolean;
-                /** @description The call is refused rather than cost more, in micros, millionths of a euro */
+                /** @description The call is refused if it could cost more than this, in micros, millionths of a euro */
                 maxChargeMicros?: number;
             };
             header?: never;
@@ -6670,7 +6670,7 @@ export interface operations {
     svc_preview_delete_scraper: {
         parameters: {
             query?: {
-                /** @description Its rows, too */
+                /** @description Also delete its rows */
                 withData?: boolean;
             };
             header?: never;
@@ -6696,7 +6696,7 @@ export interface operations {
         parameters: {
             query?: never;
             header?: {
-                /** @description A UUID, for example. The same key within 24 hours gives the first answer again. */
+                /** @description For example a UUID. The same key within 24 hours returns the first answer again. */
                 "Idempotency-Key"?: string;
             };
             path: {
@@ -6725,7 +6725,7 @@ export interface operations {
         parameters: {
             query?: never;
             header?: {
-                /** @description A UUID, for example. The same key within 24 hours gives the first answer again. */
+                /** @description For example a UUID. The same key within 24 hours returns the first answer again. */
                 "Idempotency-Key"?: string;
             };
             path: {
@@ -6753,11 +6753,11 @@ export interface operations {
     svc_run_scraper: {
         parameters: {
             query?: {
-                /** @description The run stops rather than cost more, in micros, millionths of a euro */
+                /** @description The run stops before it costs more than this, in micros, millionths of a euro */
                 maxChargeMicros?: number;
             };
             header?: {
-                /** @description A UUID, for example. The same key within 24 hours gives the first answer again. */
+                /** @description For example a UUID. The same key within 24 hours returns the first answer again. */
                 "Idempotency-Key"?: string;
             };
             path: {
@@ -6781,11 +6781,11 @@ export interface operations {
     svc_run_scraper_by_post: {
         parameters: {
             query?: {
-                /** @description The run stops rather than cost more, in micros, millionths of a euro */
+                /** @description The run stops before it costs more than this, in micros, millionths of a euro */
                 maxChargeMicros?: number;
             };
             header?: {
-                /** @description A UUID, for example. The same key within 24 hours gives the first answer again. */
+                /** @description For example a UUID. The same key within 24 hours returns the first answer again. */
                 "Idempotency-Key"?: string;
             };
             path: {
@@ -6854,7 +6854,7 @@ export interface operations {
         parameters: {
             query?: never;
             header: {
-                /** @description A UUID, for example. The same key within 24 hours gives the first answer again. */
+                /** @description For example a UUID. The same key within 24 hours returns the first answer again. */
                 "Idempotency-Key": string;
             };
             path: {
@@ -6877,7 +6877,7 @@ export interface operations {
         parameters: {
             query?: never;
             header: {
-                /** @description A UUID, for example. The same key within 24 hours gives the first answer again. */
+                /** @description For example a UUID. The same key within 24 hours returns the first answer again. */
                 "Idempotency-Key": string;
             };
             path: {
@@ -6901,14 +6901,14 @@ export interface operations {
             query?: never;
             header?: never;
             path: {
-                /** @description A job. Of svc_stream_scraper it may be a scraper, whose active or else newest run is meant. */
+                /** @description Id of a job. In svc_stream_scraper it may be the id of a scraper: its active run, or else its newest one. */
                 id: string;
             };
             cookie?: never;
         };
         requestBody?: never;
         responses: {
-            /** @description Server-Sent Events; the schema is that of an event's data */
+            /** @description Server-Sent Events; the schema describes an event's data */
             200: {
                 headers: {
                     [name: string]: unknown;
@@ -6922,22 +6922,22 @@ export interface operations {
     svc_list_sitemaps: {
         parameters: {
             query?: {
-                /** @description Zero-based; page times size may be at most 100,000 */
+                /** @description Page number, from 0; page times size may be at most 100,000 */
                 page?: number;
                 size?: number;
-                /** @description url, image, imageTitle or lastSeen, then asc or desc: lastSeen,desc. As they were found unless told. */
+                /** @description url, image, imageTitle or lastSeen, then asc or desc: lastSeen,desc. Default: in the order found. */
                 sort?: string[];
                 /** @description JSON filter on url, image, imageTitle and lastSeen: {"url":{"$contains":"/shoes/"}} */
                 filters?: string;
-                /** @description Text in the address, or in the image's address or title, in any case */
+                /** @description Text in the address, or in the image's address or title; case does not matter */
                 search?: string;
-                /** @description As search; both have to be there */
+                /** @description Same as search; if both are given, both must match */
                 q?: string;
                 /** @description Seen at this time or later */
                 from?: string;
                 /** @description Seen before this time */
                 to?: string;
-                /** @description BASE_PATH keeps what is under the path of the scraper's address, up to its last slash. SLASH_COUNT keeps addresses with as many slashes as the scraper's has. */
+                /** @description BASE_PATH keeps addresses under the path of the scraper's address, up to its last slash. SLASH_COUNT keeps addresses with as many slashes as the scraper's address. */
                 restriction?: "NONE" | "BASE_PATH" | "SLASH_COUNT";
             };
             header?: never;
@@ -6962,11 +6962,11 @@ export interface operations {
     svc_harvest_sitemaps: {
         parameters: {
             query?: {
-                /** @description Addresses that are taken at most */
+                /** @description Most addresses that are taken */
                 cap?: number;
             };
             header: {
-                /** @description A UUID, for example. The same key within 24 hours gives the first answer again. */
+                /** @description For example a UUID. The same key within 24 hours returns the first answer again. */
                 "Idempotency-Key": string;
             };
             path: {
@@ -6985,7 +6985,7 @@ export interface operations {
                     "application/json": number;
                 };
             };
-            /** @description What there is so far: the rest is still being made */
+            /** @description Partial result: the rest is still in progress */
             202: {
                 headers: {
                     [name: string]: unknown;
@@ -7128,7 +7128,7 @@ export interface operations {
         parameters: {
             query?: never;
             header?: {
-                /** @description By which the payment provider shows that it is it */
+                /** @description Signature of the payment provider */
                 "Stripe-Signature"?: string;
             };
             path?: never;
@@ -7192,11 +7192,11 @@ export interface operations {
     svc_get_wallet_statement: {
         parameters: {
             query?: {
-                /** @description html is a page to be printed */
+                /** @description html is a printable page */
                 format?: "csv" | "html";
             };
             header?: {
-                /** @description How numbers of a page are written */
+                /** @description Number format of the html page */
                 "Accept-Language"?: string;
             };
             path: {
@@ -7222,7 +7222,7 @@ export interface operations {
         parameters: {
             query?: never;
             header: {
-                /** @description A UUID, for example. The same key within 24 hours gives the first answer again. */
+                /** @description For example a UUID. The same key within 24 hours returns the first answer again. */
                 "Idempotency-Key": string;
             };
             path?: never;
@@ -7250,7 +7250,7 @@ export interface operations {
             query?: never;
             header?: never;
             path: {
-                /** @description As the start of the top-up answered it */
+                /** @description Id as returned when the top-up was started */
                 sessionId: string;
             };
             cookie?: never;
@@ -7271,7 +7271,7 @@ export interface operations {
     svc_list_wallet_transactions: {
         parameters: {
             query?: {
-                /** @description Zero-based */
+                /** @description Page number, from 0 */
                 page?: number;
                 size?: number;
                 /** @description Created at this time or later */
@@ -7304,9 +7304,9 @@ export interface operations {
                 /** @description Created before this time */
                 to?: string;
                 limit?: number;
-                /** @description nextCursor of the page before */
+                /** @description nextCursor of the previous page */
                 cursor?: string;
-                /** @description json answers a page; csv and jsonl answer all that follows, and limit does not count */
+                /** @description json returns one page; csv and jsonl return everything that follows, and ignore limit */
                 format?: "json" | "csv" | "jsonl";
             };
             header?: never;
@@ -7350,7 +7350,7 @@ export interface operations {
         parameters: {
             query?: never;
             header?: {
-                /** @description A UUID, for example. The same key within 24 hours gives the first answer again. */
+                /** @description For example a UUID. The same key within 24 hours returns the first answer again. */
                 "Idempotency-Key"?: string;
             };
             path?: never;
@@ -7493,7 +7493,7 @@ export interface operations {
         parameters: {
             query?: never;
             header?: {
-                /** @description A UUID, for example. The same key within 24 hours gives the first answer again. */
+                /** @description For example a UUID. The same key within 24 hours returns the first answer again. */
                 "Idempotency-Key"?: string;
             };
             path: {

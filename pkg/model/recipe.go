@@ -51,10 +51,10 @@ const (
 // value. In a JSON body, TEXT is the value as written: numbers as they stand, arrays and objects as
 // JSON. A JSON value has no attributes.
 type Field struct {
-	Name     string    `json:"name" cbor:"1,keyasint" required:"true" min:"1" max:"256" form:"field" doc:"Output field; a leading _ is dropped"`
+	Name     string    `json:"name" cbor:"1,keyasint" required:"true" min:"1" max:"256" form:"field" doc:"Name of the output field; a leading _ is dropped"`
 	Selector string    `json:"selector" cbor:"2,keyasint" required:"true" max:"2048" form:"filled" doc:"CSS or XPath for HTML pages, JSONPath for JSON bodies. A JSONPath under $.embedded reads the JSON that an HTML page embeds for its scripts"`
 	Kind     FieldKind `json:"kind" cbor:"3,keyasint" required:"true" enum:"TEXT,ATTR,EXISTS" doc:"TEXT, ATTR or EXISTS"`
-	Attr     string    `json:"attr,omitempty" cbor:"4,keyasint,omitempty" max:"256" form:"attribute" doc:"Attribute name, with ATTR"`
+	Attr     string    `json:"attr,omitempty" cbor:"4,keyasint,omitempty" max:"256" form:"attribute" doc:"Attribute name, for ATTR"`
 }
 
 // Column returns the field's name in rows.
@@ -87,15 +87,15 @@ const PagePlaceholder = "{page}"
 // and whose address does not, it belongs to the body. There it is a form field or a top-level
 // member of JSON. Written as a JSON pointer with its leading slash, it is a nested member.
 type Pagination struct {
-	Type       PaginationType `json:"type" cbor:"1,keyasint" required:"true" enum:"NONE,URL_PAGE_PARAM,OFFSET_PARAM,URL_TEMPLATE,NEXT_LINK,JSON_CURSOR,LOAD_MORE,INFINITE_SCROLL" doc:"NONE, URL_PAGE_PARAM, OFFSET_PARAM, URL_TEMPLATE, NEXT_LINK or JSON_CURSOR; LOAD_MORE and INFINITE_SCROLL need the browser tier. A chain ends at a page without rows, at one that was there before and at one with known rows only. With URL_PAGE_PARAM, OFFSET_PARAM and URL_TEMPLATE it also ends where a page behind the first is answered with 404 or 410. Such a page is no error and costs nothing"`
-	Param      string         `json:"param,omitempty" cbor:"2,keyasint,omitempty" max:"256" doc:"Of URL_PAGE_PARAM, OFFSET_PARAM and JSON_CURSOR: a query parameter, or a field of a curl command's body. The field is a form's, a JSON member, or a JSON pointer to one"`
-	Start      *int           `json:"start,omitempty" cbor:"3,keyasint,omitempty" min:"0" max:"1000000" doc:"First page number of URL_PAGE_PARAM; unless told the number in the listed address, else 1"`
-	Step       *int           `json:"step,omitempty" cbor:"4,keyasint,omitempty" min:"1" max:"1000000" doc:"Of URL_PAGE_PARAM, from page to page, 1 unless told"`
-	Selector   string         `json:"selector,omitempty" cbor:"5,keyasint,omitempty" max:"2048" doc:"Selector of the link of NEXT_LINK (of JSON bodies, JSONPath of its address), or CSS of the button of LOAD_MORE"`
-	Max        *int           `json:"max,omitempty" cbor:"6,keyasint,omitempty" min:"1" max:"10000" doc:"Most pages of a chain, or loads of LOAD_MORE and INFINITE_SCROLL, the page's own included, 1 to 10,000; 50 unless told"`
-	PageSize   *int           `json:"pageSize,omitempty" cbor:"8,keyasint,omitempty" min:"1" max:"1000000" doc:"Of OFFSET_PARAM: what the offset grows by from page to page, from the number in the listed address, else from 0"`
-	Template   string         `json:"template,omitempty" cbor:"9,keyasint,omitempty" max:"8192" doc:"Of URL_TEMPLATE: the address of the second and later pages, absolute or relative to the listed one, with {page} for the page's number"`
-	CursorPath string         `json:"cursorPath,omitempty" cbor:"7,keyasint,omitempty" max:"2048" doc:"Of JSON_CURSOR: JSONPath (RFC 9535) of the next page's cursor; the chain ends where there is none, or it is null, false or empty"`
+	Type       PaginationType `json:"type" cbor:"1,keyasint" required:"true" enum:"NONE,URL_PAGE_PARAM,OFFSET_PARAM,URL_TEMPLATE,NEXT_LINK,JSON_CURSOR,LOAD_MORE,INFINITE_SCROLL" doc:"NONE, URL_PAGE_PARAM, OFFSET_PARAM, URL_TEMPLATE, NEXT_LINK or JSON_CURSOR; LOAD_MORE and INFINITE_SCROLL need the browser tier. A chain ends at a page without rows, at a repeated page and at a page with only known rows. With URL_PAGE_PARAM, OFFSET_PARAM and URL_TEMPLATE, a 404 or 410 after the first page also ends it. Such a page is not an error and costs nothing"`
+	Param      string         `json:"param,omitempty" cbor:"2,keyasint,omitempty" max:"256" doc:"For URL_PAGE_PARAM, OFFSET_PARAM and JSON_CURSOR: a query parameter, or a field of a curl command's body. The field is a form field, a JSON member, or a JSON pointer to one"`
+	Start      *int           `json:"start,omitempty" cbor:"3,keyasint,omitempty" min:"0" max:"1000000" doc:"For URL_PAGE_PARAM: the first page number; default: the number in the listed address, else 1"`
+	Step       *int           `json:"step,omitempty" cbor:"4,keyasint,omitempty" min:"1" max:"1000000" doc:"For URL_PAGE_PARAM: the increment from page to page; default: 1"`
+	Selector   string         `json:"selector,omitempty" cbor:"5,keyasint,omitempty" max:"2048" doc:"For NEXT_LINK: selector of the link (in JSON bodies, JSONPath of its address). For LOAD_MORE: CSS of the button"`
+	Max        *int           `json:"max,omitempty" cbor:"6,keyasint,omitempty" min:"1" max:"10000" doc:"Most pages of a chain, 1 to 10,000; default: 50. For LOAD_MORE and INFINITE_SCROLL, the most loads, the page's own included"`
+	PageSize   *int           `json:"pageSize,omitempty" cbor:"8,keyasint,omitempty" min:"1" max:"1000000" doc:"For OFFSET_PARAM: how much the offset grows per page. It starts at the number in the listed address, else at 0"`
+	Template   string         `json:"template,omitempty" cbor:"9,keyasint,omitempty" max:"8192" doc:"For URL_TEMPLATE: the address of the second and later pages, absolute or relative to the listed one, with {page} for the page number"`
+	CursorPath string         `json:"cursorPath,omitempty" cbor:"7,keyasint,omitempty" max:"2048" doc:"For JSON_CURSOR: JSONPath (RFC 9535) of the next page's cursor; the chain ends if it is missing, null, false or empty"`
 }
 
 // DefaultMaxPages is what decision 14 says.
@@ -160,7 +160,7 @@ const MinRequestsPerSecond = 1. / 30
 // Politeness is how a scraper treats its hosts (decision 17). Zero values mean the operator's
 // defaults. The operator's ceilings always apply.
 type Politeness struct {
-	RequestsPerSecond float64 `json:"requestsPerSecond,omitempty" cbor:"1,keyasint,omitempty" min:"0" doc:"Request starts per host and second, one in 30 seconds at least; 0 is the default of the server"`
-	Connections       int     `json:"connections,omitempty" cbor:"2,keyasint,omitempty" min:"0" doc:"Connections per host; 0 is the default of the server"`
-	IgnoreRobots      bool    `json:"ignoreRobots,omitempty" cbor:"3,keyasint,omitempty" doc:"Read pages that robots.txt forbids; recorded in the run"`
+	RequestsPerSecond float64 `json:"requestsPerSecond,omitempty" cbor:"1,keyasint,omitempty" min:"0" doc:"Requests started per host and second, at least one in 30 seconds; 0: the server's default"`
+	Connections       int     `json:"connections,omitempty" cbor:"2,keyasint,omitempty" min:"0" doc:"Connections per host; 0: the server's default"`
+	IgnoreRobots      bool    `json:"ignoreRobots,omitempty" cbor:"3,keyasint,omitempty" doc:"Also read pages that robots.txt forbids; recorded in the run"`
 }

@@ -83,13 +83,13 @@ type Scraper struct {
 
 // SourceConfig says where a scraper reads.
 type SourceConfig struct {
-	URL               string      `json:"url,omitempty" cbor:"1,keyasint,omitempty" max:"8192" doc:"Start address, http or https; either this or curl"`
+	URL               string      `json:"url,omitempty" cbor:"1,keyasint,omitempty" max:"8192" doc:"Start address, http or https; give either this or curl"`
 	Pagination        *Pagination `json:"pagination,omitempty" cbor:"2,keyasint,omitempty"`
-	Curl              string      `json:"curl,omitempty" cbor:"3,keyasint,omitempty" max:"131072" doc:"A request as browsers copy it as a curl command, for bash or Windows cmd; what would touch files or send it elsewhere is refused"`
+	Curl              string      `json:"curl,omitempty" cbor:"3,keyasint,omitempty" max:"131072" doc:"A request as a curl command copied from a browser, for bash or Windows cmd; options that touch files or send it elsewhere are refused"`
 	Prelaunch         *Prelaunch  `json:"prelaunch,omitempty" cbor:"4,keyasint,omitempty" doc:"Where the values of {{NAME}} placeholders in curl come from"`
-	TryWithHiddenData bool        `json:"tryWithHiddenData,omitempty" cbor:"10,keyasint,omitempty" doc:"Of APPLICATION_LD_JSON: read microdata and RDFa where JSON-LD states nothing. Of AI_CONF: take what a preview would find, too"`
-	Queries           []string    `json:"queries,omitempty" cbor:"11,keyasint,omitempty" max:"1000" unique:"true" each:"max=512 form=filled" doc:"Of SEARCH_ENGINE_SEARCH: what to search for, 1 to 1,000 texts of at most 512 characters"`
-	Engine            string      `json:"engine,omitempty" cbor:"12,keyasint,omitempty" max:"64" doc:"Of SEARCH_ENGINE_SEARCH: name of one of the server's search engines; its first one unless told"`
+	TryWithHiddenData bool        `json:"tryWithHiddenData,omitempty" cbor:"10,keyasint,omitempty" doc:"For APPLICATION_LD_JSON: read microdata and RDFa if JSON-LD states nothing. For AI_CONF: also take what a preview would find"`
+	Queries           []string    `json:"queries,omitempty" cbor:"11,keyasint,omitempty" max:"1000" unique:"true" each:"max=512 form=filled" doc:"For SEARCH_ENGINE_SEARCH: what to search for, 1 to 1,000 texts of at most 512 characters"`
+	Engine            string      `json:"engine,omitempty" cbor:"12,keyasint,omitempty" max:"64" doc:"For SEARCH_ENGINE_SEARCH: name of one of the server's search engines; default: its first one"`
 }
 
 // SchemaRef names an extraction schema.
@@ -99,12 +99,12 @@ type SchemaRef struct {
 
 // ScraperConfig holds a scraper's settings besides what it extracts.
 type ScraperConfig struct {
-	RetentionCount *int        `json:"retentionCount,omitempty" cbor:"1,keyasint,omitempty" min:"1" doc:"Keep the rows of this many newest runs, at least 1; null: of all. The group's count wins"`
+	RetentionCount *int        `json:"retentionCount,omitempty" cbor:"1,keyasint,omitempty" min:"1" doc:"How many of the newest runs keep their rows, at least 1; null: all. The group's count takes precedence"`
 	Politeness     *Politeness `json:"politeness,omitempty" cbor:"2,keyasint,omitempty"`
-	EndpointTag    string      `json:"endpointTag,omitempty" cbor:"3,keyasint,omitempty" max:"200" doc:"Of MARKETPLACE: the tag of a plugin, /plugin/marketplace/pdp unless told. Of a list run of website contacts: websitecontacts, which stays"`
-	Tiers          []string    `json:"tiers,omitempty" cbor:"4,keyasint,omitempty" max:"4" unique:"true" each:"enum=plain,render,super,render+super" doc:"Ways of fetching that may be used and paid for: plain, render, super, render+super; the cheapest that works is tried first. All that the server has when left out"`
+	EndpointTag    string      `json:"endpointTag,omitempty" cbor:"3,keyasint,omitempty" max:"200" doc:"For MARKETPLACE: the tag of a plugin; default: /plugin/marketplace/pdp. For a list run of website contacts: websitecontacts, which cannot change"`
+	Tiers          []string    `json:"tiers,omitempty" cbor:"4,keyasint,omitempty" max:"4" unique:"true" each:"enum=plain,render,super,render+super" doc:"Tiers that may be used and charged: plain, render, super, render+super; the cheapest that works is tried first. If left out: all that the server has"`
 	// KeepBodyDays is nil if the scraper's bodies are not kept.
-	KeepBodyDays *int `json:"keepBodyDays,omitempty" cbor:"5,keyasint,omitempty" since:"2" min:"1" max:"30" doc:"Keep the bodies of its pages for so many days, 1 to 30. Receipts of rows give them then, and a run can be extracted again without asking its sites. Null: they are not kept"`
+	KeepBodyDays *int `json:"keepBodyDays,omitempty" cbor:"5,keyasint,omitempty" since:"2" min:"1" max:"30" doc:"For how many days to keep the pages' bodies, 1 to 30. Row receipts then link to them, and a run can be extracted again without asking its sites. Null: not kept"`
 }
 
 // MaxKeepDays is the most days for which bodies are kept.
@@ -113,8 +113,8 @@ const MaxKeepDays = 30
 // PostProcessRule derives a column from another one (specification 2.2). It is stored as written.
 type PostProcessRule struct {
 	Kind        string         `json:"kind" cbor:"1,keyasint" required:"true" enum:"CURRENCY_CONVERT,ENUM_MAP,REGEX_CLEAN" doc:"CURRENCY_CONVERT, ENUM_MAP or REGEX_CLEAN"`
-	SourceField string         `json:"sourceField" cbor:"2,keyasint" required:"true" min:"1" max:"256" doc:"Field to read; one that a row does not have is null"`
-	OutputField string         `json:"outputField" cbor:"3,keyasint" required:"true" max:"256" form:"column" not:"date,group,groupId,groupRef,scraperId,scraperRef,scraperJobStatusId,jobId,customerRef,sourceUrl,finalUrl,scrapedAt" doc:"Column to write, over one of that name if there is one; not sourceField, and no system field"`
+	SourceField string         `json:"sourceField" cbor:"2,keyasint" required:"true" min:"1" max:"256" doc:"Field to read; null if the row does not have it"`
+	OutputField string         `json:"outputField" cbor:"3,keyasint" required:"true" max:"256" form:"column" not:"date,group,groupId,groupRef,scraperId,scraperRef,scraperJobStatusId,jobId,customerRef,sourceUrl,finalUrl,scrapedAt" doc:"Column to write; replaces one of that name. Neither sourceField nor a system field"`
 	OutputType  string         `json:"outputType,omitempty" cbor:"4,keyasint,omitempty" enum:",NUMBER,TEXT,BOOLEAN" doc:"NUMBER, TEXT or BOOLEAN: a hint, values are not coerced"`
 	Params      map[string]any `json:"params,omitempty" cbor:"5,keyasint,omitempty" doc:"CURRENCY_CONVERT: from, to (ISO 4217). ENUM_MAP: mapping, default. REGEX_CLEAN: pattern (RE2), replacement or group, onNoMatch (KEEP, NULL, EMPTY)"`
 }
@@ -122,17 +122,17 @@ type PostProcessRule struct {
 // Prelaunch is the source of the values for a curl command's placeholders (specification 2.3). It
 // is stored as written.
 type Prelaunch struct {
-	DiscoveryURL string      `json:"discoveryUrl" cbor:"1,keyasint" max:"8192" doc:"Page that is read for them"`
-	TTLMinutes   *int        `json:"ttlMinutes,omitempty" cbor:"2,keyasint,omitempty" min:"1" max:"43200" doc:"How long values are used, 1 to 43,200; 360 unless told"`
-	Tokens       []TokenRule `json:"tokens" cbor:"3,keyasint" max:"50" doc:"One for each placeholder; an empty list turns this off"`
+	DiscoveryURL string      `json:"discoveryUrl" cbor:"1,keyasint" max:"8192" doc:"Page from which the values are read"`
+	TTLMinutes   *int        `json:"ttlMinutes,omitempty" cbor:"2,keyasint,omitempty" min:"1" max:"43200" doc:"How long values are used, 1 to 43,200; default: 360"`
+	Tokens       []TokenRule `json:"tokens" cbor:"3,keyasint" max:"50" doc:"One token for each placeholder; an empty list turns this off"`
 }
 
 // TokenRule finds one placeholder's value.
 type TokenRule struct {
-	Name            string `json:"name" cbor:"1,keyasint" required:"true" max:"64" pattern:"^[A-Za-z0-9_]+$" doc:"Of the placeholder, case-sensitive: letters, digits and underscores"`
+	Name            string `json:"name" cbor:"1,keyasint" required:"true" max:"64" pattern:"^[A-Za-z0-9_]+$" doc:"Name of the placeholder, case-sensitive: letters, digits and underscores"`
 	Source          string `json:"source" cbor:"2,keyasint" required:"true" enum:"FRAMEWORK_DATA,META,REGEX" doc:"FRAMEWORK_DATA, META or REGEX"`
-	Expression      string `json:"expression" cbor:"3,keyasint" required:"true" min:"1" max:"2048" doc:"FRAMEWORK_DATA: JSON pointer (RFC 6901) into the page's embedded framework data. META: name of a meta element. REGEX: regular expression (RE2), whose first group is the value"`
-	ValidatePattern string `json:"validatePattern,omitempty" cbor:"4,keyasint,omitempty" max:"512" doc:"What a value must match (RE2); ^[A-Za-z0-9._=+/~-]{1,4096}$ unless told"`
+	Expression      string `json:"expression" cbor:"3,keyasint" required:"true" min:"1" max:"2048" doc:"FRAMEWORK_DATA: JSON pointer (RFC 6901) into the page's embedded framework data. META: name of a meta element. REGEX: regular expression (RE2); its first group is the value"`
+	ValidatePattern string `json:"validatePattern,omitempty" cbor:"4,keyasint,omitempty" max:"512" doc:"Pattern (RE2) that a value must match; default: ^[A-Za-z0-9._=+/~-]{1,4096}$"`
 }
 
 // Recipe returns the part of the scraper that a fetcher needs.

@@ -17,7 +17,7 @@ type adjustRequest struct {
 }
 
 type walletAdjustment struct {
-	AmountMicros int64  `json:"amountMicros" required:"true" not:"0" min:"-1000000000000000" max:"1000000000000000" doc:"Micros, millionths of a euro; not 0, negative takes away"`
+	AmountMicros int64  `json:"amountMicros" required:"true" not:"0" min:"-1000000000000000" max:"1000000000000000" doc:"Micros, millionths of a euro; not 0; a negative amount is deducted"`
 	Note         string `json:"note" max:"500" doc:"Why; shown to operators"`
 }
 

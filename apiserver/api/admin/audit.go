@@ -20,38 +20,38 @@ import (
 
 // AuditTrailEntry is an entry of the audit trail.
 type AuditTrailEntry struct {
-	Number            uint64             `json:"number" doc:"From 1, without a gap"`
+	Number            uint64             `json:"number" doc:"Counts from 1, without gaps"`
 	At                api.Time           `json:"at"`
-	Action            string             `json:"action" doc:"Id of the operation that was called, or what happened otherwise"`
+	Action            string             `json:"action" doc:"Id of the operation called, or the name of another kind of event"`
 	Actor             AuditActor         `json:"actor"`
-	CustomerUniqueRef string             `json:"customerUniqueRef" doc:"Whom it is about; empty for nobody"`
+	CustomerUniqueRef string             `json:"customerUniqueRef" doc:"The customer concerned; empty if none"`
 	Changes           []AuditTrailChange `json:"changes"`
-	MoreChanges       uint32             `json:"moreChanges" doc:"At least so many more that are not listed"`
-	Count             uint32             `json:"count" doc:"Of sign-ins that failed: how many in one minute"`
-	FailedFrom        api.Time           `json:"failedFrom" doc:"Of sign-ins that failed: when their minute began"`
-	LeftBehind        *AuditTrailMark    `json:"leftBehind" doc:"Of a restore: the end of the trail of the state that it replaced"`
-	Generation        ids.ID             `json:"generation" doc:"Of the state; each restore begins one"`
+	MoreChanges       uint32             `json:"moreChanges" doc:"How many more changes are not listed, at least"`
+	Count             uint32             `json:"count" doc:"For failed sign-ins: how many there were in one minute"`
+	FailedFrom        api.Time           `json:"failedFrom" doc:"For failed sign-ins: when that minute began"`
+	LeftBehind        *AuditTrailMark    `json:"leftBehind" doc:"For a restore: where the audit trail of the replaced state ended"`
+	Generation        ids.ID             `json:"generation" doc:"Generation of the state; each restore begins a new one"`
 	Index             uint64             `json:"index" doc:"Raft index of the command"`
 	Hash              string             `json:"hash" doc:"SHA-256 of the entry"`
-	PreviousHash      string             `json:"previousHash" doc:"SHA-256 of the entry before; zeros for the first"`
+	PreviousHash      string             `json:"previousHash" doc:"SHA-256 of the previous entry; zeros for the first"`
 }
 
 // AuditActor is who caused an entry. It is empty for actions of the cluster itself.
 type AuditActor struct {
-	Subject           string  `json:"subject" doc:"Of a sign-in"`
-	KeyID             *ids.ID `json:"keyId" doc:"The API key; null for a sign-in"`
+	Subject           string  `json:"subject" doc:"Subject of the sign-in"`
+	KeyID             *ids.ID `json:"keyId" doc:"Id of the API key; null for a sign-in"`
 	Admin             bool    `json:"admin"`
-	CustomerUniqueRef string  `json:"customerUniqueRef" doc:"For whom the call was made: for an admin who acts for a customer, that one"`
-	Operation         string  `json:"operation" doc:"Id of the operation that was called"`
-	Address           string  `json:"address" doc:"Of the client"`
+	CustomerUniqueRef string  `json:"customerUniqueRef" doc:"The customer for whom the call was made, also when an admin acts for it"`
+	Operation         string  `json:"operation" doc:"Id of the operation called"`
+	Address           string  `json:"address" doc:"The client's address"`
 	CorrelationID     string  `json:"correlationId"`
 }
 
 // AuditTrailChange is a record before and after.
 type AuditTrailChange struct {
 	Record string          `json:"record" doc:"Kind and key"`
-	Before json.RawMessage `json:"before" doc:"Null: there was none, or nothing of it is told"`
-	After  json.RawMessage `json:"after" doc:"Null: there is none, or nothing of it is told"`
+	Before json.RawMessage `json:"before" doc:"Null: there was none, or it is not disclosed"`
+	After  json.RawMessage `json:"after" doc:"Null: there is none, or it is not disclosed"`
 }
 
 // AuditTrailMark identifies an entry.
@@ -92,14 +92,14 @@ func orNull(text string) json.RawMessage {
 }
 
 type auditRequest struct {
-	Actor    string   `query:"actor" max:"128" doc:"Subject of a sign-in, or id of a key"`
-	Customer string   `query:"customer" max:"128" doc:"The customerUniqueRef of whom it is about"`
-	From     api.Time `query:"from" doc:"Not before"`
-	To       api.Time `query:"to" doc:"Before"`
-	Order    string   `query:"order" default:"newest" enum:"newest,oldest" doc:"Which comes first"`
+	Actor    string   `query:"actor" max:"128" doc:"Subject of a sign-in, or id of an API key"`
+	Customer string   `query:"customer" max:"128" doc:"customerUniqueRef of the customer concerned"`
+	From     api.Time `query:"from" doc:"At this time or later"`
+	To       api.Time `query:"to" doc:"Before this time"`
+	Order    string   `query:"order" default:"newest" enum:"newest,oldest" doc:"Which entries come first"`
 	Limit    int      `query:"limit" default:"100" min:"1" clamp:"1000"`
-	Cursor   string   `query:"cursor" max:"1024" doc:"nextCursor of the page before"`
-	Format   string   `query:"format" default:"json" enum:"json,csv,jsonl" doc:"json answers a page; csv and jsonl answer all that follows, and limit does not count"`
+	Cursor   string   `query:"cursor" max:"1024" doc:"nextCursor of the previous page"`
+	Format   string   `query:"format" default:"json" enum:"json,csv,jsonl" doc:"json returns one page; csv and jsonl return everything that follows, and ignore limit"`
 }
 
 // Validate implements operation.Validator.
@@ -122,9 +122,9 @@ func (r Resource) audit() *operation.Operation {
 	return operation.Define(operation.Declaration{
 		ID: "svc_admin_audit", Routes: operation.Routes("GET /api/admin/audit"), Group: group,
 		Summary: "Reads the audit trail",
-		Description: "It has every write by an admin, also for a customer, every key that was made " +
-			"or revoked, every block and every adjustment. Entries are never changed and never " +
-			"removed. Each names the hash of the one before.",
+		Description: "It has every write by an admin, also on behalf of a customer. It has " +
+			"every key made or revoked, every block and every adjustment. Entries are never " +
+			"changed or removed. Each holds the hash of the previous one.",
 		Access: auth.Admin, Rate: limits.Read, Timeout: 10 * time.Minute,
 		Media:  api.ExportTypes(),
 		Errors: []fault.Code{fault.InvalidCursor},

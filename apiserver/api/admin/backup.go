@@ -20,11 +20,10 @@ const backupTime = time.Hour
 func (r Resource) backup() *operation.Operation {
 	return operation.Define(operation.Declaration{
 		ID: "svc_admin_backup", Routes: operation.Routes("GET /api/admin/backup"), Group: group,
-		Summary: "Answers the whole replicated state as a file",
-		Description: "It holds everything that happened before the call, but no rows: those are " +
-			"in the row store. It ends " +
-			"with a digest, so that one that was cut off is refused. It holds secrets: whoever " +
-			"has it has everything but keys.",
+		Summary: "Returns the whole replicated state as a file",
+		Description: "The file holds everything up to the call, but no rows: those are in the " +
+			"row store. It ends with a digest, so a truncated file is refused. It holds " +
+			"secrets: whoever has the file has everything except API keys.",
 		Access: auth.Admin, Rate: limits.General, Timeout: backupTime,
 	}, func(_ context.Context, _ *operation.Caller, _ *struct{}) (operation.Download, error) {
 		return operation.Download{ContentType: "application/octet-stream",
@@ -38,8 +37,8 @@ type restoreRequest struct {
 }
 
 type restoreOptions struct {
-	Force      bool `json:"force" doc:"Take another cluster's backup, too"`
-	ReviveKeys bool `json:"reviveKeys" doc:"Let keys that were revoked since the backup be valid again. Without it they stay revoked"`
+	Force      bool `json:"force" doc:"Accept the backup of another cluster, too"`
+	ReviveKeys bool `json:"reviveKeys" doc:"Make keys valid again that were revoked since the backup. Otherwise they stay revoked"`
 }
 
 // Validate implements operation.Validator.
@@ -53,20 +52,20 @@ func (r *restoreRequest) Validate() fault.List {
 
 // RestoreReport tells what a backup contained and what restoring it did. Money is in micros.
 type RestoreReport struct {
-	ClusterID     ids.ID   `json:"clusterId" doc:"Of the cluster that it was taken of"`
-	Index         uint64   `json:"index" doc:"Raft index of its newest command"`
+	ClusterID     ids.ID   `json:"clusterId" doc:"Id of the cluster that was backed up"`
+	Index         uint64   `json:"index" doc:"Raft index of the backup's newest command"`
 	TakenAt       api.Time `json:"takenAt"`
-	RunsUndone    int      `json:"runsUndone" doc:"Runs that were launched after the backup. Nobody reads their rows any more"`
-	RowsUntil     api.Time `json:"rowsUntil" doc:"Until then their rows are kept, so that another restore may bring them back"`
+	RunsUndone    int      `json:"runsUndone" doc:"Runs launched after the backup. Their rows can no longer be read"`
+	RowsUntil     api.Time `json:"rowsUntil" doc:"The rows of undone runs are kept until then, so that another restore can bring them back"`
 	RunsReopened  int      `json:"runsReopened" doc:"Runs that had ended and are open again"`
-	KeysRevoked   int      `json:"keysRevoked" doc:"Keys of the backup that were revoked since, and stay revoked"`
+	KeysRevoked   int      `json:"keysRevoked" doc:"Keys in the backup that were revoked since, and stay revoked"`
 	KeysRevived   int      `json:"keysRevived" doc:"Keys that were revoked since and are valid again"`
-	KeysGone      int      `json:"keysGone" doc:"Keys that were made since, and are not valid any more"`
-	CustomersGone int      `json:"customersGone" doc:"Customers who came since"`
-	ScrapersGone  int      `json:"scrapersGone" doc:"Scrapers that were made since"`
-	ScrapersBack  int      `json:"scrapersBack" doc:"Scrapers that were changed since, and are as they were"`
-	BalanceMicros int64    `json:"balanceMicros" doc:"Of all customers together, as it was, in micros, millionths of a euro"`
-	BeforeMicros  int64    `json:"beforeMicros" doc:"Of all customers together before the restore, in micros, millionths of a euro"`
+	KeysGone      int      `json:"keysGone" doc:"Keys made since the backup, no longer valid"`
+	CustomersGone int      `json:"customersGone" doc:"Customers added since the backup, now gone"`
+	ScrapersGone  int      `json:"scrapersGone" doc:"Scrapers made since the backup, now gone"`
+	ScrapersBack  int      `json:"scrapersBack" doc:"Scrapers changed since the backup, now as they were"`
+	BalanceMicros int64    `json:"balanceMicros" doc:"Total of all customers as restored, in micros, millionths of a euro"`
+	BeforeMicros  int64    `json:"beforeMicros" doc:"Total of all customers before the restore, in micros, millionths of a euro"`
 }
 
 func newReport(r client.Restored) RestoreReport {
@@ -84,12 +83,12 @@ func newReport(r client.Restored) RestoreReport {
 func (r Resource) restore() *operation.Operation {
 	return operation.Define(operation.Declaration{
 		ID: "svc_admin_restore", Routes: operation.Routes("POST /api/admin/restore"), Group: group,
-		Summary: "Puts a backup in the place of the replicated state, on every node",
-		Description: "Everything since the backup is undone, but for rows, for the cluster's " +
-			"nodes and for who fetches what. Runs that were open then go on: what was stored " +
-			"meanwhile is settled and not stored again. Runs that were launched since are read " +
-			"no more, and what is stored of them goes a day later. Until then another backup may " +
-			"bring them back. The backup is checked whole before anything changes.",
+		Summary: "Replaces the replicated state on every node with a backup",
+		Description: "Everything since the backup is undone, except rows, the cluster's nodes " +
+			"and which node fetches what. Runs that were open then go on: pages stored " +
+			"meanwhile are settled and not stored again. Runs launched since can no longer be " +
+			"read, and their rows are deleted a day later. Until then another backup may bring " +
+			"them back. The whole backup is checked before anything changes.",
 		Access: auth.Admin, Rate: limits.General, Timeout: backupTime,
 		Errors: []fault.Code{fault.InvalidBackup, fault.OtherCluster},
 	}, func(ctx context.Context, _ *operation.Caller, in *restoreRequest) (RestoreReport, error) {

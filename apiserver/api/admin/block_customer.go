@@ -20,12 +20,12 @@ func (r Resource) blockCustomer() *operation.Operation {
 		ID: "svc_admin_block_customer", Group: group,
 		Routes: operation.Routes("PUT /api/admin/customers/{ref}/block",
 			"POST /api/admin/customers/{ref}/block"),
-		Summary: "Refuses a customer's credentials from now on",
-		Description: "Every call with one of its keys or tokens gets 403 customer_blocked, and its " +
-			"open streams and exports end. It launches no runs any more, nor does an admin for " +
-			"it. Runs under way go on, and are charged: an admin who wants them to end stops " +
-			"them with X-Customer-Ref. Nothing is removed. Repeating it changes nothing. Admins " +
-			"cannot block themselves.",
+		Summary: "Blocks a customer: its credentials are refused from now on",
+		Description: "Every call with one of its keys or tokens gets 403 customer_blocked, and " +
+			"its open streams and exports end. No new runs are launched, not even by an admin " +
+			"on its behalf. Runs under way go on and are charged. To end them, an admin stops " +
+			"them with X-Customer-Ref. Nothing is removed. Repeating the call changes nothing. " +
+			"Admins cannot block themselves.",
 		Access: auth.Admin, Rate: limits.General, Errors: []fault.Code{fault.NotFound},
 	}, func(ctx context.Context, from *operation.Caller, in *customerRequest) (operation.None,
 		error) {
@@ -44,8 +44,8 @@ func (r Resource) unblockCustomer() *operation.Operation {
 	return operation.Define(operation.Declaration{
 		ID:     "svc_admin_unblock_customer",
 		Routes: operation.Routes("DELETE /api/admin/customers/{ref}/block"), Group: group,
-		Summary:     "Takes the block of a customer back: its credentials are what they were",
-		Description: "Where there is no block it changes nothing.",
+		Summary:     "Unblocks a customer: its credentials are valid again",
+		Description: "If the customer is not blocked, nothing changes.",
 		Access:      auth.Admin, Rate: limits.General, Errors: []fault.Code{fault.NotFound},
 	}, func(ctx context.Context, _ *operation.Caller, in *customerRequest) (operation.None,
 		error) {

@@ -21,9 +21,9 @@ type CustomerListEntry struct {
 	Firstname         string   `json:"firstname"`
 	Lastname          string   `json:"lastname"`
 	CreatedAt         api.Time `json:"createdAt"`
-	BlockedAt         api.Time `json:"blockedAt" doc:"Since when its credentials are refused; null: they are not"`
-	RemovedAt         api.Time `json:"removedAt" doc:"When it was removed for good; null: it was not"`
-	ErasedAt          api.Time `json:"erasedAt" doc:"When nothing was left of a removed one but its books; null: something is"`
+	BlockedAt         api.Time `json:"blockedAt" doc:"When the customer was blocked; null: it is not"`
+	RemovedAt         api.Time `json:"removedAt" doc:"When the customer was removed for good; null: it was not"`
+	ErasedAt          api.Time `json:"erasedAt" doc:"When only the books of a removed customer were left; null: more is left"`
 }
 
 func newCustomerListEntry(view *client.View, c *client.Customer) CustomerListEntry {
@@ -40,7 +40,7 @@ func newCustomerListEntry(view *client.View, c *client.Customer) CustomerListEnt
 // CustomerAccount is one customer with its money and counts.
 type CustomerAccount struct {
 	Customer  CustomerListEntry `json:"customer"`
-	BlockedBy *string           `json:"blockedBy" doc:"Subject of the admin who blocked it; null: it is not blocked"`
+	BlockedBy *string           `json:"blockedBy" doc:"Subject of the admin who blocked the customer; null: it is not blocked"`
 	Wallet    wallet.Wallet     `json:"wallet"`
 	Counts    CustomerCounts    `json:"counts"`
 }
@@ -49,7 +49,7 @@ type CustomerAccount struct {
 type CustomerCounts struct {
 	Scrapers    int `json:"scrapers"`
 	Groups      int `json:"groups"`
-	Keys        int `json:"keys" doc:"API keys that are not revoked"`
+	Keys        int `json:"keys" doc:"API keys not revoked"`
 	OpenRuns    int `json:"openRuns" doc:"Runs, samples and previews under way"`
 	RunsLast30d int `json:"runsLast30d" doc:"Runs launched today and in the 29 days before, by UTC"`
 }
@@ -69,9 +69,9 @@ func newCounts(view *client.View, ref string, now time.Time) CustomerCounts {
 }
 
 type customersRequest struct {
-	Q       string `query:"q" max:"254" doc:"Only customers with this text in their reference or e-mail address, in whatever case"`
+	Q       string `query:"q" max:"254" doc:"Only customers with this text in their reference or e-mail address; case does not matter"`
 	Blocked bool   `query:"blocked" default:"false" doc:"Only customers that are blocked"`
-	Page    int    `query:"page" default:"0" min:"0" max:"100000" code:"invalid_page" doc:"Zero-based"`
+	Page    int    `query:"page" default:"0" min:"0" max:"100000" code:"invalid_page" doc:"Page number, from 0"`
 	Size    int    `query:"size" default:"50" min:"1" max:"200" code:"invalid_page"`
 }
 
@@ -96,8 +96,8 @@ func (r Resource) customers() *operation.Operation {
 	return operation.Define(operation.Declaration{
 		ID: "svc_admin_customers", Routes: operation.Routes("GET /api/admin/customers"),
 		Group: group, Summary: "Lists the customers by reference",
-		Description: "A customer that has not signed up has no e-mail address, and is found by its " +
-			"reference alone.",
+		Description: "A customer that has not signed up has no e-mail address, and is found " +
+			"only by its reference.",
 		Access: auth.Admin, Rate: limits.Read,
 	}, func(_ context.Context, from *operation.Caller,
 		in *customersRequest) (api.Page[CustomerListEntry], error) {
@@ -123,7 +123,8 @@ func (r Resource) customers() *operation.Operation {
 func (r Resource) customer() *operation.Operation {
 	return operation.Define(operation.Declaration{
 		ID: "svc_admin_customer", Routes: operation.Routes("GET /api/admin/customers/{ref}"),
-		Group: group, Summary: "Answers one customer with its wallet and the counts of what it has",
+		Group: group, Summary: "Returns a customer with its wallet and the counts of what it " +
+			"has",
 		Access: auth.Admin, Rate: limits.Read, Errors: []fault.Code{fault.NotFound},
 	}, func(_ context.Context, from *operation.Caller, in *customerRequest) (CustomerAccount,
 		error) {

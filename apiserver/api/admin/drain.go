@@ -20,12 +20,11 @@ func (r Resource) drain() *operation.Operation {
 		ID: "svc_admin_drain_node", Group: group,
 		Routes: operation.Routes("PUT /api/admin/nodes/{name}/drain",
 			"POST /api/admin/nodes/{name}/drain"),
-		Summary: "Tells a node's fetcher to hand over its shards and to take none",
-		Description: "What it has begun to fetch it finishes, the rest goes to others; when " +
-			"there are none it waits until " +
-			"there are. GET /api/admin/nodes shows the progress: the node is done when it is " +
-			"DRAINED. The order holds, over " +
-			"restarts of the node too, until it is taken back. Repeating it changes nothing.",
+		Summary: "Drains a node: its fetcher hands over its shards and takes none",
+		Description: "The fetcher finishes what it has begun to fetch. The rest goes to other " +
+			"fetchers; if there are none, it waits for one. GET /api/admin/nodes shows the " +
+			"progress: the node is done when it is DRAINED. The drain lasts until it is " +
+			"cancelled, even if the node restarts. Repeating the call changes nothing.",
 		Access: auth.Admin, Rate: limits.General, Errors: []fault.Code{fault.NotFound},
 	}, func(ctx context.Context, from *operation.Caller, in *drainRequest) (operation.None, error) {
 		return order(ctx, r.Client, from.View, in.Name, true)
@@ -37,7 +36,7 @@ func (r Resource) undrain() *operation.Operation {
 	return operation.Define(operation.Declaration{
 		ID:     "svc_admin_undrain_node",
 		Routes: operation.Routes("DELETE /api/admin/nodes/{name}/drain"), Group: group,
-		Summary: "Takes a drain back: the node's fetcher gets its share of the shards again",
+		Summary: "Cancels a drain: the node's fetcher gets its share of the shards again",
 		Access:  auth.Admin, Rate: limits.General, Errors: []fault.Code{fault.NotFound},
 	}, func(ctx context.Context, from *operation.Caller, in *drainRequest) (operation.None, error) {
 		return order(ctx, r.Client, from.View, in.Name, false)

@@ -15,7 +15,7 @@ import (
 type FeedbackEntry struct {
 	ID                ids.ID   `json:"id"`
 	CustomerUniqueRef string   `json:"customerUniqueRef"`
-	Email             string   `json:"email" doc:"Empty where the customer has not signed up"`
+	Email             string   `json:"email" doc:"Empty until the customer has signed up"`
 	Text              string   `json:"text"`
 	CreatedAt         api.Time `json:"createdAt"`
 }
@@ -30,8 +30,8 @@ func newFeedbackEntry(view *client.View, f *client.Feedback) FeedbackEntry {
 }
 
 type feedbackRequest struct {
-	Ref  string `query:"customerRef" max:"128" doc:"Only that of the customer with this customerUniqueRef"`
-	Page int    `query:"page" default:"0" min:"0" max:"100000" code:"invalid_page" doc:"Zero-based"`
+	Ref  string `query:"customerRef" max:"128" doc:"Only feedback from the customer with this customerUniqueRef"`
+	Page int    `query:"page" default:"0" min:"0" max:"100000" code:"invalid_page" doc:"Page number, from 0"`
 	Size int    `query:"size" default:"50" min:"1" max:"100" code:"invalid_page"`
 }
 
@@ -39,9 +39,9 @@ type feedbackRequest struct {
 func (r Resource) feedback() *operation.Operation {
 	return operation.Define(operation.Declaration{
 		ID: "svc_admin_feedback", Routes: operation.Routes("GET /api/admin/feedback"),
-		Group: group, Summary: "Lists what customers have told the operators, the newest first",
-		Description: "It is kept for 400 days: the newest 200 of each customer, and the newest " +
-			"10,000 of all. A customer that is removed takes its own along.",
+		Group: group, Summary: "Lists feedback from customers, newest first",
+		Description: "Feedback is kept for 400 days: the newest 200 of each customer, and the " +
+			"newest 10,000 in all. When a customer is removed, so is its feedback.",
 		Access: auth.Admin, Rate: limits.Read,
 	}, func(_ context.Context, from *operation.Caller,
 		in *feedbackRequest) (api.Page[FeedbackEntry], error) {

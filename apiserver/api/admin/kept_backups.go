@@ -15,7 +15,7 @@ import (
 // KeptBackup is a backup that the leader took automatically.
 type KeptBackup struct {
 	Name      string   `json:"name"`
-	ClusterID ids.ID   `json:"clusterId" doc:"Of the cluster that it was taken of"`
+	ClusterID ids.ID   `json:"clusterId" doc:"Id of the cluster that was backed up"`
 	TakenAt   api.Time `json:"takenAt"`
 	Bytes     int64    `json:"bytes"`
 }
@@ -24,10 +24,10 @@ type KeptBackup struct {
 func (r Resource) backups() *operation.Operation {
 	return operation.Define(operation.Declaration{
 		ID: "svc_admin_backups", Routes: operation.Routes("GET /api/admin/backups"), Group: group,
-		Summary: "Lists the backups in the blob store, the newest first",
-		Description: "They are those of all clusters that share it, at most 1,000. The leader " +
-			"takes one whenever --backup-every is over, and keeps the newest --backup-keep of " +
-			"its cluster. The list is empty where there is no blob store.",
+		Summary: "Lists the backups in the blob store, newest first",
+		Description: "The list has the backups of all clusters that share the store, at most " +
+			"1,000. The leader takes one every --backup-every, and keeps the newest " +
+			"--backup-keep of its cluster. Without a blob store the list is empty.",
 		Access: auth.Admin, Rate: limits.Read,
 	}, func(ctx context.Context, _ *operation.Caller, _ *struct{}) ([]KeptBackup, error) {
 		found, err := r.Operator.Backups(ctx)
@@ -53,9 +53,9 @@ func (r Resource) restoreKept() *operation.Operation {
 	return operation.Define(operation.Declaration{
 		ID:     "svc_admin_restore_kept",
 		Routes: operation.Routes("POST /api/admin/backups/{name}/restore"), Group: group,
-		Summary: "Puts a backup of the blob store in the place of the replicated state",
-		Description: "It does what svc_admin_restore does, with a backup that svc_admin_backups " +
-			"lists.",
+		Summary: "Replaces the replicated state with a backup from the blob store",
+		Description: "It does the same as svc_admin_restore, with a backup that " +
+			"svc_admin_backups lists.",
 		Access: auth.Admin, Rate: limits.General, Timeout: backupTime,
 		Errors: []fault.Code{fault.NotFound, fault.InvalidBackup, fault.OtherCluster},
 	}, func(ctx context.Context, _ *operation.Caller, in *restoreKeptRequest) (RestoreReport,

@@ -15,20 +15,20 @@ type ClusterNode struct {
 	Name     string   `json:"name"`
 	Roles    []string `json:"roles"`
 	Version  string   `json:"version"`
-	Capacity uint32   `json:"capacity" doc:"Weight of its fetcher when shards are dealt out, 0: it has none"`
-	Tiers    []string `json:"tiers" doc:"Ways in which its fetcher can fetch, cheapest first; empty when it has none"`
-	Boot     ids.ID   `json:"boot" doc:"Its newest start"`
-	Draining bool     `json:"draining" doc:"It was told to drain, and not taken back"`
-	State    string   `json:"state" enum:"ALIVE,DRAINING,DRAINED,LEFT,FAILED,UNKNOWN" doc:"As far as the leader knows it"`
-	Shards   int      `json:"shards" doc:"Owned"`
-	Moving   int      `json:"moving" doc:"Of these, being handed over"`
-	Open     int      `json:"open" doc:"Tasks that it holds, waiting or under way"`
+	Capacity uint32   `json:"capacity" doc:"Weight of the node's fetcher when shards are assigned; 0: it has no fetcher"`
+	Tiers    []string `json:"tiers" doc:"Tiers that its fetcher can use, cheapest first; empty without a fetcher"`
+	Boot     ids.ID   `json:"boot" doc:"Id of its newest start"`
+	Draining bool     `json:"draining" doc:"It was told to drain, and the drain was not cancelled"`
+	State    string   `json:"state" enum:"ALIVE,DRAINING,DRAINED,LEFT,FAILED,UNKNOWN" doc:"State as far as the leader knows"`
+	Shards   int      `json:"shards" doc:"Shards that it owns"`
+	Moving   int      `json:"moving" doc:"Owned shards that are being handed over"`
+	Open     int      `json:"open" doc:"Tasks that the node holds, waiting or under way"`
 	// Rates are averages over the last heartbeats, so slightly old.
 	PagesPerSecond float64 `json:"pagesPerSecond"`
-	LeaseAgeMillis *int64  `json:"leaseAgeMillis" doc:"Since its newest heartbeat; null without one"`
-	GoneMillis     *int64  `json:"goneMillis" doc:"For how long it has been gone, as far as this leader saw it; null while it is there. A node that is gone stays in the list until it is removed"`
-	Suffrage       string  `json:"suffrage" enum:",LEADER,VOTER,NONVOTER" doc:"In Raft; empty when Raft does not have it"`
-	Lag            *uint64 `json:"lag" doc:"Raft entries that it had not applied when the leader asked it; null when it did not say"`
+	LeaseAgeMillis *int64  `json:"leaseAgeMillis" doc:"Time since its newest heartbeat; null without one"`
+	GoneMillis     *int64  `json:"goneMillis" doc:"How long it has been gone, as far as this leader has seen; null while it is present. A gone node stays in the list until it is removed"`
+	Suffrage       string  `json:"suffrage" enum:",LEADER,VOTER,NONVOTER" doc:"Its Raft suffrage; empty if it is not in Raft"`
+	Lag            *uint64 `json:"lag" doc:"Raft entries not yet applied when the leader asked; null if the node did not answer"`
 }
 
 func newNode(n *client.NodeStatus) ClusterNode {
@@ -52,8 +52,8 @@ func (r Resource) nodes() *operation.Operation {
 	return operation.Define(operation.Declaration{
 		ID: "svc_admin_nodes", Routes: operation.Routes("GET /api/admin/nodes"), Group: group,
 		Summary: "Lists the nodes of the cluster by name, as the leader sees them",
-		Description: "While the control plane has no leader, it lists what the answering node " +
-			"knows by itself. No node is the LEADER then, and nothing is known of heartbeats.",
+		Description: "While the control plane has no leader, the list is what the answering " +
+			"node itself knows. Then no node is the LEADER, and heartbeats are unknown.",
 		Access: auth.Admin, Rate: limits.Read, Leaderless: true,
 	}, func(ctx context.Context, _ *operation.Caller, _ *struct{}) ([]ClusterNode, error) {
 		found, err := r.Client.Nodes(ctx)

@@ -10,11 +10,11 @@ import (
 // PlanOffer is a legacy plan in the catalogue, as operators set it (decision 39).
 type PlanOffer struct {
 	Plan         string          `json:"plan" required:"true" enum:"STARTER,BASIC,PRO,BUSINESS,TEAM"`
-	Level        int             `json:"level" required:"true" doc:"Of two plans the dearer one has the higher"`
+	Level        int             `json:"level" required:"true" doc:"Rank of the plan: a more expensive plan has a higher level"`
 	MonthlyPrice float64         `json:"monthlyPrice" required:"true" min:"0" max:"100000" doc:"EUR, in whole cents"`
-	Features     []plans.Feature `json:"features" required:"true" doc:"What the plan has; what is left out answers 402"`
-	Limits       map[string]int  `json:"limits" required:"true" doc:"How many of a thing it allows; what is not named is not limited"`
-	Offered      bool            `json:"offered" doc:"Customers may choose it by themselves"`
+	Features     []plans.Feature `json:"features" required:"true" doc:"Features that the plan includes; all others are refused with 402"`
+	Limits       map[string]int  `json:"limits" required:"true" doc:"How many of each thing the plan allows; what is not named is unlimited"`
+	Offered      bool            `json:"offered" doc:"Customers may choose it themselves"`
 }
 
 // offersOf converts a catalogue to the operators' form.

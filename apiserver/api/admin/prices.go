@@ -18,25 +18,25 @@ import (
 
 // PriceTable is a version of the prices (decision 41).
 type PriceTable struct {
-	Version   uint32          `json:"version" doc:"Of the newest change; the service was made with version 1"`
+	Version   uint32          `json:"version" doc:"Version of the table; it starts with 1 and every change raises it"`
 	Rows      []PriceTableRow `json:"rows"`
-	ChangedAt api.Time        `json:"changedAt" doc:"Null: these are the prices of the program"`
-	ChangedBy string          `json:"changedBy" doc:"The admin's subject"`
+	ChangedAt api.Time        `json:"changedAt" doc:"When the prices last changed; null: they are the program's defaults"`
+	ChangedBy string          `json:"changedBy" doc:"Subject of the admin"`
 }
 
 // PriceTableRow is the price of a delivered page.
 type PriceTableRow struct {
-	RowKey             string `json:"rowKey" required:"true" min:"1" max:"300" doc:"Stable key, such as tier:plain; each that there is, once. That of a domain is domain: and the registrable domain in lower case, such as domain:shop.example"`
-	Kind               string `json:"kind" required:"true" enum:"TIER,PLUGIN,DOMAIN" doc:"Is not to be changed. A DOMAIN replaces the prices of tiers for pages of its domain"`
-	Label              string `json:"label" form:"filled-line" required:"true" min:"1" max:"100" doc:"What customers read in the list, on statements and in the ledger"`
+	RowKey             string `json:"rowKey" required:"true" min:"1" max:"300" doc:"Stable key, such as tier:plain, unique in the table. For a domain it is domain: and the registrable domain in lower case, such as domain:shop.example"`
+	Kind               string `json:"kind" required:"true" enum:"TIER,PLUGIN,DOMAIN" doc:"Cannot be changed. A DOMAIN row replaces the tier prices for pages of its domain"`
+	Label              string `json:"label" form:"filled-line" required:"true" min:"1" max:"100" doc:"Name that customers read in the price list, on statements and in the ledger"`
 	SellingPriceMicros int64  `json:"sellingPriceMicros" required:"true" min:"0" max:"1000000000" doc:"Micros, millionths of a euro, per page delivered"`
-	Enabled            bool   `json:"enabled" required:"true" doc:"False: customers do not see the row, and runs launched from now on go without what it is for. Pages of a domain then cost what their tier does"`
+	Enabled            bool   `json:"enabled" required:"true" doc:"False: customers do not see the row, and runs launched from now on do without what it prices. For a domain, pages then cost the price of their tier"`
 }
 
 // PriceTableInput is the table that an admin sets: all rows, in the order that customers see.
 type PriceTableInput struct {
-	Version   uint32          `json:"version" required:"true" doc:"Of the table that the admin has seen; 409 where there is a newer one"`
-	Rows      []PriceTableRow `json:"rows" required:"true" min:"1" max:"200" doc:"All rows; none may be missing, and none made up. Those of domains come and go, at most 100"`
+	Version   uint32          `json:"version" required:"true" doc:"Version of the table that the admin has read; 409 if there is a newer one"`
+	Rows      []PriceTableRow `json:"rows" required:"true" min:"1" max:"200" doc:"All rows; none may be missing or invented. Only DOMAIN rows may be added and removed, at most 100"`
 	ChangedAt api.Time        `json:"changedAt" stamped:"true"`
 	ChangedBy string          `json:"changedBy" stamped:"true"`
 }
@@ -56,7 +56,7 @@ func (Resource) prices() *operation.Operation {
 	return operation.Define(operation.Declaration{
 		ID: "svc_admin_get_prices", Routes: operation.Routes("GET /api/admin/prices"),
 		Group:   group,
-		Summary: "Answers all prices that runs launched now have, disabled rows included",
+		Summary: "Returns all prices for runs launched now, disabled rows included",
 		Access:  auth.Admin, Rate: limits.Read,
 	}, func(_ context.Context, from *operation.Caller, _ *struct{}) (PriceTable, error) {
 		table := from.View.CurrentPrices()
@@ -104,16 +104,16 @@ func (r Resource) putPrices() *operation.Operation {
 	return operation.Define(operation.Declaration{
 		ID: "svc_admin_put_prices", Routes: operation.Routes("PUT /api/admin/prices"),
 		Group:   group,
-		Summary: "Sets the prices of runs launched from now on",
-		Description: "A run keeps the prices that it was launched under, to its end and in the " +
-			"recount. The body has all rows of the table that was read, and its version. " +
-			"A row that is disabled is not listed. Runs launched from then on do not fetch by " +
-			"a disabled tier. Where all tiers of a scraper are, or its plugin is, they answer " +
-			"400 type_not_runnable. The plain tier stays enabled. A row of the kind DOMAIN is the " +
-			"price of a page by any tier whose start address is of the domain, its subdomains " +
-			"included. Plugins keep their own. There are at most 100 of them, which may be added " +
-			"and left out. A body that changes nothing " +
-			"makes no version. A restore leaves the prices as they are.",
+		Summary: "Sets the prices for runs launched from now on",
+		Description: "A run keeps the prices of its launch to its end, and in the recount. The " +
+			"body has all rows of the table that was read, and its version. Disabled rows are " +
+			"hidden from customers. Runs launched from then on do not use a disabled tier. If " +
+			"all tiers of a scraper or its plugin are disabled, launches answer 400 " +
+			"type_not_runnable. The plain tier cannot be disabled. A DOMAIN row is the price " +
+			"of a page whose start address is in the domain or a subdomain, by any tier. " +
+			"Plugins keep their own prices. DOMAIN rows may be added and left out; there are " +
+			"at most 100. A body that changes nothing makes no new version. A restore does not " +
+			"change the prices.",
 		Access: auth.Admin, Rate: limits.General, Idempotency: operation.Optional,
 		Errors: []fault.Code{fault.PricesChanged, fault.LimitReached},
 	}, func(ctx context.Context, from *operation.Caller, in *putPricesRequest) (PriceTable, error) {

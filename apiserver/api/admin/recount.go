@@ -21,13 +21,13 @@ type RecountedRun struct {
 	EntryID       ids.ID `json:"entryId"`
 	LedgerMicros  int64  `json:"ledgerMicros" doc:"Micros, millionths of a euro"`
 	RecountMicros int64  `json:"recountMicros" doc:"Micros, millionths of a euro"`
-	LedgerPages   uint64 `json:"ledgerPages" doc:"Charged or paid by free requests"`
-	RecountPages  uint64 `json:"recountPages" doc:"Delivered"`
+	LedgerPages   uint64 `json:"ledgerPages" doc:"Pages charged or paid by free requests"`
+	RecountPages  uint64 `json:"recountPages" doc:"Pages delivered"`
 	LedgerItems   uint64 `json:"ledgerItems"`
 	RecountItems  uint64 `json:"recountItems"`
 	Equal         bool   `json:"equal"`
-	Unreadable    bool   `json:"unreadable,omitempty" doc:"Its page records cannot be read, though those of others can; the server's log says why"`
-	Undone        bool   `json:"undone,omitempty" doc:"A restore undid the run: it is in no ledger, and nobody reads what is stored of it"`
+	Unreadable    bool   `json:"unreadable,omitempty" doc:"Its page records cannot be read, though other runs' can; the server's log says why"`
+	Undone        bool   `json:"undone,omitempty" doc:"A restore undid the run: it is not in the ledger, and its stored rows cannot be read"`
 }
 
 // recount is POST /api/admin/billing/recount. It is costly, but changes nothing.
@@ -35,12 +35,11 @@ func (r Resource) recount() *operation.Operation {
 	return operation.Define(operation.Declaration{
 		ID: "svc_admin_recount", Routes: operation.Routes("POST /api/admin/billing/recount"),
 		Group:   group,
-		Summary: "Computes every closed run's charge anew from its page records",
-		Description: "Nothing is changed. A run whose ledger entry is not what its page records " +
-			"say has equal false. One whose page records cannot be read has unreadable true, " +
-			"too, and keeps no other from being counted. Runs that a " +
-			"restore undid, and of which something is stored still, have undone true; they are " +
-			"in no ledger.",
+		Summary: "Recomputes every closed run's charge from its page records",
+		Description: "Nothing is changed. If a run's ledger entry differs from its page " +
+			"records, equal is false. If its page records cannot be read, unreadable is also " +
+			"true, and the other runs are still counted. Runs that a restore undid are not in " +
+			"the ledger. While something of them is stored, undone is true.",
 		Access: auth.Admin, Rate: limits.General, Timeout: 10 * time.Minute,
 	}, func(ctx context.Context, from *operation.Caller,
 		_ *struct{}) (operation.Streamed[[]RecountedRun], error) {

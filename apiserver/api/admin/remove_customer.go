@@ -50,8 +50,8 @@ func (r Resource) previewRemoveCustomer() *operation.Operation {
 	return operation.Define(operation.Declaration{
 		ID:     "svc_admin_preview_remove_customer",
 		Routes: operation.Routes("POST /api/admin/customers/{ref}/preview-delete"),
-		Group:  group, Summary: "Shows what the removal of a customer would do",
-		Description: api.PreviewDescription + " rows are those of runs that have ended; " +
+		Group:  group, Summary: "Shows what removing a customer would do",
+		Description: api.PreviewDescription + " rows counts the rows of ended runs; the " +
 			"openRuns are stopped.",
 		Access: auth.Admin, Rate: limits.General, Errors: []fault.Code{fault.NotFound},
 	}, func(ctx context.Context, from *operation.Caller,
@@ -91,12 +91,12 @@ func (r Resource) removeCustomer() *operation.Operation {
 		ID:     client.OpRemoveCustomer,
 		Routes: operation.Routes("DELETE /api/admin/customers/{ref}"),
 		Group:  group, Summary: "Removes a customer after a preview",
-		Description: api.CommitDescription + " Its credentials are refused for good, its runs " +
-			"are stopped, and profile, accounts, keys and schemas are gone at once. The rest goes " +
-			"in the background: groups, scrapers, webhooks, notifications, rows, page records and " +
-			"link lists; erasedAt says when. Wallet, ledger, run records and audit trail stay, " +
-			"for the books, without names or addresses. Backups that were made before have it " +
-			"all. Admins cannot remove themselves.",
+		Description: api.CommitDescription + " Its credentials are refused for good and its " +
+			"runs are stopped. Its profile, accounts, keys and schemas are deleted at once. " +
+			"Groups, scrapers, webhooks, notifications, rows, page records and link lists are " +
+			"deleted in the background; erasedAt says when all are gone. Wallet, ledger, run " +
+			"records and audit trail stay for the books, without names or addresses. Earlier " +
+			"backups still hold everything. Admins cannot remove themselves.",
 		Access: auth.Admin, Rate: limits.General, Idempotency: operation.Required,
 		Errors: append([]fault.Code{fault.NotFound}, api.CommitErrors()...),
 	}, func(ctx context.Context, from *operation.Caller,

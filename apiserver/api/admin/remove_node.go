@@ -18,12 +18,10 @@ func (r Resource) removeNode() *operation.Operation {
 	return operation.Define(operation.Declaration{
 		ID: "svc_admin_remove_node", Routes: operation.Routes("DELETE /api/admin/nodes/{name}"),
 		Group:   group,
-		Summary: "Takes a node that is gone for good out of the cluster",
-		Description: "A node that is there is refused: stop it first. So is one without whose " +
-			"vote no majority would be left. " +
-			"What its fetcher held goes to others when its leases have ended. Should the node " +
-			"come back all the same, it " +
-			"joins again.",
+		Summary: "Removes a node that is gone for good from the cluster",
+		Description: "A running node is refused: stop it first. A node whose vote is needed " +
+			"for a majority is refused, too. What its fetcher held goes to others when its " +
+			"leases end. If the node comes back, it joins again.",
 		Access: auth.Admin, Rate: limits.General,
 		Errors: []fault.Code{fault.NotFound, fault.NodeAlive, fault.QuorumAtRisk},
 	}, func(ctx context.Context, _ *operation.Caller, in *removeNodeRequest) (operation.None,

@@ -18,7 +18,7 @@ const requeueID = "svc_admin_requeue_job"
 
 type requeueRequest struct {
 	ID        ids.ID `path:"id"`
-	MaxCharge *int64 `query:"maxChargeMicros" min:"0" doc:"The run stops rather than cost more, in micros, millionths of a euro"`
+	MaxCharge *int64 `query:"maxChargeMicros" min:"0" doc:"The run stops before it costs more than this, in micros, millionths of a euro"`
 }
 
 // RequeuedRun is a run of the failed links of another run.
@@ -34,11 +34,11 @@ type RequeuedRun struct {
 func (r Resource) requeue() *operation.Operation {
 	return operation.Define(operation.Declaration{
 		ID: requeueID, Routes: operation.Routes("POST /api/admin/jobs/{id}/requeue"), Group: group,
-		Summary: "Launches a run of the links of an ended run that failed",
-		Description: "It is the customer's run, and the customer pays for it: an admin who wants " +
-			"it otherwise adjusts the wallet. The scraper's recipe counts as it is now. Of a " +
-			"chain of pages the whole chain runs again. While the scraper runs it is refused. " +
-			"The same Idempotency-Key within 24 hours answers the original run.",
+		Summary: "Launches a run of the failed links of an ended run",
+		Description: "The run belongs to the customer, who pays for it. An admin can refund it " +
+			"by adjusting the wallet. The scraper's current recipe is used. If a page of a " +
+			"chain failed, the whole chain runs again. The call is refused while the scraper " +
+			"runs. The same Idempotency-Key within 24 hours returns the original run.",
 		Access: auth.Admin, Idempotency: operation.Optional, Rate: limits.General,
 		Timeout: 10 * time.Minute,
 		Errors: append([]fault.Code{fault.JobNotFound, fault.ScraperNotFound, fault.ListAlreadyRun,

@@ -13,17 +13,17 @@ import (
 
 // SalesFunnel counts customers by the week in which they signed up (decision 42).
 type SalesFunnel struct {
-	Weeks []SalesWeek `json:"weeks" doc:"The newest first, without a gap, up to the week of the oldest customer"`
+	Weeks []SalesWeek `json:"weeks" doc:"Newest first, without gaps, back to the week of the oldest customer"`
 }
 
 // SalesWeek counts the customers of one week, and those who have taken further steps since.
 type SalesWeek struct {
 	Week          string `json:"week" doc:"ISO 8601 week, by UTC"`
-	StartsOn      string `json:"startsOn" format:"date" doc:"Its Monday"`
+	StartsOn      string `json:"startsOn" format:"date" doc:"Monday of the week"`
 	SignedUp      int    `json:"signedUp"`
 	MadeScraper   int    `json:"madeScraper"`
-	LaunchedRun   int    `json:"launchedRun" doc:"Samples and previews are no runs"`
-	ToppedUp      int    `json:"toppedUp" doc:"Paid in, through the payment provider"`
+	LaunchedRun   int    `json:"launchedRun" doc:"Customers who launched a run; samples and previews do not count"`
+	ToppedUp      int    `json:"toppedUp" doc:"Customers who paid in through the payment provider"`
 	ToppedUpTwice int    `json:"toppedUpTwice"`
 }
 
@@ -53,16 +53,16 @@ func newSalesWeek(number int64) SalesWeek {
 }
 
 type salesFunnelRequest struct {
-	Weeks int `query:"weeks" default:"104" min:"1" max:"104" doc:"At most so many of the newest weeks, this one among them"`
+	Weeks int `query:"weeks" default:"104" min:"1" max:"104" doc:"How many of the newest weeks, this one included"`
 }
 
 // salesFunnel is GET /api/admin/sales-funnel.
 func (r Resource) salesFunnel() *operation.Operation {
 	return operation.Define(operation.Declaration{
 		ID: "svc_admin_sales_funnel", Routes: operation.Routes("GET /api/admin/sales-funnel"),
-		Group: group, Summary: "Counts customers by week of signup, and how far they have come",
-		Description: "What a customer has deleted since counts, and so do customers that were " +
-			"removed. A top-up that was refunded counts; an operator's adjustment is none.",
+		Group: group, Summary: "Counts customers by week of sign-up, and by how far they got",
+		Description: "Things that a customer has since deleted still count, and so do removed " +
+			"customers. A refunded top-up counts; an operator's adjustment does not.",
 		Access: auth.Admin, Rate: limits.Read,
 	}, func(_ context.Context, from *operation.Caller, in *salesFunnelRequest) (SalesFunnel,
 		error) {

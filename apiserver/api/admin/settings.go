@@ -19,17 +19,17 @@ import (
 
 // ServiceSettings are the settings that operators have made for all nodes (decisions 40 and 42).
 type ServiceSettings struct {
-	WalletBillingEnabled      bool              `json:"walletBillingEnabled" doc:"False: pages are counted and shown, nothing is reserved or charged, and top-ups answer 404"`
-	LowBalanceThresholdMicros int64             `json:"lowBalanceThresholdMicros" doc:"Of new wallets, in micros, millionths of a euro; customers set their own"`
-	Rates                     map[string]string `json:"rates" doc:"How often a credential may make calls of a class, COUNT/PER, where that is not as each server was started with"`
-	CustomerRates             map[string]string `json:"customerRates" doc:"The same for all credentials of a customer together"`
-	SignUpEnabled             bool              `json:"signUpEnabled" doc:"People make accounts for themselves at /sign-up, where this service signs people in and sends e-mails"`
+	WalletBillingEnabled      bool              `json:"walletBillingEnabled" doc:"False: pages are counted and shown, but nothing is reserved or charged, and top-ups answer 404"`
+	LowBalanceThresholdMicros int64             `json:"lowBalanceThresholdMicros" doc:"Threshold of new wallets, in micros, millionths of a euro; customers may set their own"`
+	Rates                     map[string]string `json:"rates" doc:"How often a credential may make calls of each class, COUNT/PER, where it differs from the server's start options"`
+	CustomerRates             map[string]string `json:"customerRates" doc:"The same, for all credentials of a customer together"`
+	SignUpEnabled             bool              `json:"signUpEnabled" doc:"People may create their own accounts at /sign-up, if this service signs people in and sends e-mails"`
 	Uploads                   UploadFigures     `json:"uploads"`
-	HistoryDays               *uint32           `json:"historyDays" doc:"For which an ended run stays in the history; null: as each control plane was started"`
+	HistoryDays               *uint32           `json:"historyDays" doc:"Days that an ended run stays in the history; null: as each control plane was started"`
 	Plans                     []PlanOffer       `json:"plans" doc:"The catalogue of legacy plans, by level"`
-	Revision                  uint64            `json:"revision" doc:"Of the newest change; 0: nothing was ever set"`
+	Revision                  uint64            `json:"revision" doc:"Number of the newest change; 0: nothing was ever set"`
 	ChangedAt                 api.Time          `json:"changedAt"`
-	ChangedBy                 string            `json:"changedBy" doc:"The admin's subject"`
+	ChangedBy                 string            `json:"changedBy" doc:"Subject of the admin"`
 }
 
 func (r Resource) newSettings(s *client.Settings) ServiceSettings {
@@ -64,14 +64,14 @@ func textsOf(figures []client.RateFigure) map[string]string {
 
 // ServiceSettingsInput is a change of settings. Members that are missing stay as they are.
 type ServiceSettingsInput struct {
-	WalletBillingEnabled      *bool             `json:"walletBillingEnabled" doc:"False: pages are counted and shown, nothing is reserved or charged, and top-ups answer 404"`
-	LowBalanceThresholdMicros *int64            `json:"lowBalanceThresholdMicros" min:"0" max:"1000000000000" doc:"Of new wallets, in micros, millionths of a euro"`
-	Rates                     map[string]string `json:"rates" doc:"All figures of credentials, COUNT/PER by class; a class that is left out is as each server was started with"`
-	CustomerRates             map[string]string `json:"customerRates" doc:"All figures of customers, likewise"`
-	SignUpEnabled             *bool             `json:"signUpEnabled" doc:"People make accounts for themselves at /sign-up, where this service signs people in and sends e-mails"`
-	Uploads                   *UploadFigures    `json:"uploads" doc:"All figures of uploads"`
-	HistoryDays               *uint32           `json:"historyDays" min:"0" max:"36500" doc:"For which an ended run stays in the history, 90 or more; 0: as each control plane was started. What is too old is removed for good, within a day. The ledger stays"`
-	Plans                     []PlanOffer       `json:"plans" max:"16" doc:"The whole catalogue of legacy plans. STARTER has the lowest level, and is free. Who has subscribed, or begun to, keeps its price until the plan is changed. Features and limits hold from the next call on"`
+	WalletBillingEnabled      *bool             `json:"walletBillingEnabled" doc:"False: pages are counted and shown, but nothing is reserved or charged, and top-ups answer 404"`
+	LowBalanceThresholdMicros *int64            `json:"lowBalanceThresholdMicros" min:"0" max:"1000000000000" doc:"Threshold of new wallets, in micros, millionths of a euro"`
+	Rates                     map[string]string `json:"rates" doc:"All rates of credentials, COUNT/PER by class; a class left out has the rate of the server's start options"`
+	CustomerRates             map[string]string `json:"customerRates" doc:"All rates of customers, likewise"`
+	SignUpEnabled             *bool             `json:"signUpEnabled" doc:"People may create their own accounts at /sign-up, if this service signs people in and sends e-mails"`
+	Uploads                   *UploadFigures    `json:"uploads" doc:"All limits of uploads"`
+	HistoryDays               *uint32           `json:"historyDays" min:"0" max:"36500" doc:"Days that an ended run stays in the history, 90 or more; 0: as each control plane was started. Older runs are removed for good within a day. The ledger stays"`
+	Plans                     []PlanOffer       `json:"plans" max:"16" doc:"The whole catalogue of legacy plans. STARTER has the lowest level and is free. Subscribers, also those in checkout, keep their price until their plan changes. Features and limits apply from the next call on"`
 	Revision                  uint64            `json:"revision" stamped:"true"`
 	ChangedAt                 api.Time          `json:"changedAt" stamped:"true"`
 	ChangedBy                 string            `json:"changedBy" stamped:"true"`
@@ -120,7 +120,7 @@ func (r Resource) settings() *operation.Operation {
 	return operation.Define(operation.Declaration{
 		ID: "svc_admin_get_settings", Routes: operation.Routes("GET /api/admin/settings"),
 		Group:   group,
-		Summary: "Answers what operators have set for the whole service",
+		Summary: "Returns the settings of the whole service",
 		Access:  auth.Admin, Rate: limits.Settings,
 	}, func(_ context.Context, from *operation.Caller, _ *struct{}) (ServiceSettings, error) {
 		return r.newSettings(from.View.Settings()), nil
@@ -132,13 +132,13 @@ func (r Resource) putSettings() *operation.Operation {
 	return operation.Define(operation.Declaration{
 		ID: "svc_admin_put_settings", Routes: operation.Routes("PUT /api/admin/settings"),
 		Group:   group,
-		Summary: "Sets what holds for the whole service, at all its nodes",
-		Description: "What the body does not name stays as it is. It holds from the next call on, " +
-			"and for runs under way. A page is charged if billing was on when it was sent out " +
-			"and is on when it comes back. So what is under way costs nothing once billing is " +
-			"off, and what was sent out meanwhile stays free. Servers without rate limits have " +
-			"none in spite of figures here. No figure keeps operators from this call. A restore " +
-			"leaves the settings as they are.",
+		Summary: "Changes the settings of the whole service, on all nodes",
+		Description: "What the body does not name stays as it is. Changes apply from the next " +
+			"call on, and to runs under way. A page is charged if billing is on both when it " +
+			"is dispatched and when it comes back. So pages under way become free once billing " +
+			"is off, and pages dispatched meanwhile stay free. Servers started without rate " +
+			"limits ignore the rates. No rate locks operators out of this call. A restore does " +
+			"not change the settings.",
 		Access: auth.Admin, Rate: limits.Settings,
 	}, func(ctx context.Context, from *operation.Caller, in *struct {
 		Body ServiceSettingsInput `body:"json"`

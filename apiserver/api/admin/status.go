@@ -14,22 +14,22 @@ type ClusterStatus struct {
 	Roles    []string         `json:"roles"`
 	Leader   string           `json:"leader"`
 	Term     uint64           `json:"term"`
-	Applied  uint64           `json:"applied" doc:"Raft index"`
-	Commands uint64           `json:"commands" doc:"Applied since the process started"`
+	Applied  uint64           `json:"applied" doc:"Raft index of the newest applied command"`
+	Commands uint64           `json:"commands" doc:"Commands applied since the process started"`
 	Shards   int              `json:"shards"`
-	Owned    int              `json:"owned" doc:"Shards with an owner"`
+	Owned    int              `json:"owned" doc:"Shards that have an owner"`
 	OpenJobs int              `json:"openJobs"`
-	Out      int              `json:"out" doc:"Units out"`
-	Pages    uint64           `json:"pages" doc:"Delivered or errored and settled since the process started"`
-	Errors   uint64           `json:"pageErrors" doc:"Of these, errored"`
-	Lag      map[string]int64 `json:"lag" doc:"Records that each topic still holds, of those that it is known of"`
+	Out      int              `json:"out" doc:"Units dispatched and not settled"`
+	Pages    uint64           `json:"pages" doc:"Pages settled since the process started, delivered or errored"`
+	Errors   uint64           `json:"pageErrors" doc:"Pages of these that errored"`
+	Lag      map[string]int64 `json:"lag" doc:"Records that each topic still holds, for topics where this is known"`
 }
 
 // status is GET /api/admin/status.
 func (r Resource) status() *operation.Operation {
 	return operation.Define(operation.Declaration{
 		ID: "svc_admin_status", Routes: operation.Routes("GET /api/admin/status"), Group: group,
-		Summary: "Answers roles, Raft, shards and lag as the answering node sees them",
+		Summary: "Returns roles, Raft, shards and lag as the answering node sees them",
 		Access:  auth.Admin, Rate: limits.Read, Leaderless: true,
 	}, func(ctx context.Context, _ *operation.Caller, _ *struct{}) (ClusterStatus, error) {
 		c, err := r.Client.Status(ctx)

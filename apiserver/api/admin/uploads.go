@@ -15,9 +15,9 @@ import (
 
 // UploadFigures are the operators' settings for all uploads (decision 42).
 type UploadFigures struct {
-	MaxHeavyImports  uint32 `json:"maxHeavyImports" min:"1" max:"16" default:"1" doc:"Spreadsheets, and files that add to others, that are imported at a time"`
-	MaxUploadSeconds uint32 `json:"maxUploadSeconds" min:"60" max:"3600" default:"3600" doc:"That a file may take to come"`
-	HoldMinutes      uint32 `json:"holdMinutes" min:"1" max:"1440" default:"30" doc:"How long an upload that does not come on keeps another file from its scraper"`
+	MaxHeavyImports  uint32 `json:"maxHeavyImports" min:"1" max:"16" default:"1" doc:"How many spreadsheets and appending files are imported at a time"`
+	MaxUploadSeconds uint32 `json:"maxUploadSeconds" min:"60" max:"3600" default:"3600" doc:"How long the upload of a file may take"`
+	HoldMinutes      uint32 `json:"holdMinutes" min:"1" max:"1440" default:"30" doc:"How long a stalled upload blocks other files for its scraper"`
 }
 
 func newUploadFigures(s *client.Settings) UploadFigures {
@@ -32,8 +32,8 @@ func newUploadFigures(s *client.Settings) UploadFigures {
 
 // UploadLimitsOfCustomer are the size limits of a customer's files.
 type UploadLimitsOfCustomer struct {
-	MaxBytes      *int64 `json:"maxBytes" min:"1" max:"200000000" doc:"Of csv and jsonl; null: as much as of anybody"`
-	MaxSheetBytes *int64 `json:"maxSheetBytes" min:"1" max:"36000000" doc:"Of xlsx; null: as much as of anybody"`
+	MaxBytes      *int64 `json:"maxBytes" min:"1" max:"200000000" doc:"For csv and jsonl; null: the general limit"`
+	MaxSheetBytes *int64 `json:"maxSheetBytes" min:"1" max:"36000000" doc:"For xlsx; null: the general limit"`
 }
 
 // limitUploads is PUT /api/admin/customers/{ref}/upload-limits.
@@ -41,7 +41,7 @@ func (r Resource) limitUploads() *operation.Operation {
 	return operation.Define(operation.Declaration{
 		ID:     "svc_admin_limit_uploads",
 		Routes: operation.Routes("PUT /api/admin/customers/{ref}/upload-limits"), Group: group,
-		Summary: "Lowers how long a customer's files may be",
+		Summary: "Lowers the size limits of a customer's files",
 		Access:  auth.Admin, Rate: limits.General, Errors: []fault.Code{fault.NotFound},
 	}, func(ctx context.Context, _ *operation.Caller, in *struct {
 		Ref  string                 `path:"ref" min:"1" max:"128" doc:"The customer's customerUniqueRef"`

@@ -19,15 +19,15 @@ import (
 type WorkItem struct {
 	ID          ids.ID   `json:"id"`
 	Kind        string   `json:"kind"`
-	CustomerRef *string  `json:"customerRef" doc:"Whose work it is; null: the service's own"`
-	State       string   `json:"state" enum:"WAITING,READY,HELD,FAILED" doc:"FAILED is given up"`
-	Node        *string  `json:"node" doc:"Who holds it; null: nobody"`
+	CustomerRef *string  `json:"customerRef" doc:"The customer whose work it is; null: the service's own"`
+	State       string   `json:"state" enum:"WAITING,READY,HELD,FAILED" doc:"FAILED means given up"`
+	Node        *string  `json:"node" doc:"The node that holds it; null: none"`
 	CreatedAt   api.Time `json:"createdAt"`
-	DueAt       api.Time `json:"dueAt" doc:"Since or from when it may be done"`
-	AdvancedAt  api.Time `json:"advancedAt" doc:"When it last made progress, or came due after a rest"`
-	StoodStill  int64    `json:"stoodStillMillis" doc:"For how long it has been due and made no progress"`
-	Failures    uint32   `json:"failures" doc:"In a row, without progress"`
-	Error       *string  `json:"error" doc:"Of the newest failure"`
+	DueAt       api.Time `json:"dueAt" doc:"From when it may be done"`
+	AdvancedAt  api.Time `json:"advancedAt" doc:"When the item last made progress, or came due after a rest"`
+	StoodStill  int64    `json:"stoodStillMillis" doc:"How long it has been due without progress"`
+	Failures    uint32   `json:"failures" doc:"Failures in a row, without progress"`
+	Error       *string  `json:"error" doc:"Error of the newest failure"`
 }
 
 func newWorkItem(w *client.WorkItem, now int64) WorkItem {
@@ -47,7 +47,7 @@ type workRequest struct {
 	Kind     string `query:"kind" max:"32" doc:"Only items of this kind"`
 	State    string `query:"state" enum:",WAITING,READY,HELD,FAILED" doc:"Only items in this state"`
 	Customer string `query:"customerRef" max:"128" doc:"Only this customer's items"`
-	Page     int    `query:"page" default:"0" min:"0" max:"100000" code:"invalid_page" doc:"Zero-based"`
+	Page     int    `query:"page" default:"0" min:"0" max:"100000" code:"invalid_page" doc:"Page number, from 0"`
 	Size     int    `query:"size" default:"50" min:"1" max:"200" code:"invalid_page"`
 }
 
@@ -60,9 +60,10 @@ func (r *workRequest) wants(w *client.WorkItem) bool {
 func (r Resource) work() *operation.Operation {
 	return operation.Define(operation.Declaration{
 		ID: "svc_admin_work", Routes: operation.Routes("GET /api/admin/work"), Group: group,
-		Summary: "Lists the background work that is open, what is stuck before the rest",
-		Description: "First what was given up, then what has stood still longest. An item is " +
-			"held by one node under a lease; another one goes on when that ends.",
+		Summary: "Lists the open background work, stuck items first",
+		Description: "Items that were given up come first, then those without progress for " +
+			"longest. One node holds an item under a lease; when that ends, another node goes " +
+			"on.",
 		Access: auth.Admin, Rate: limits.Read, Leaderless: true,
 	}, func(_ context.Context, _ *operation.Caller, in *workRequest) (api.Page[WorkItem], error) {
 		if err := api.Reach(in.Page, in.Size, "narrow the list"); err != nil {

@@ -62,17 +62,17 @@ type Customer struct {
 	Firstname          string  `json:"firstname"`
 	Lastname           string  `json:"lastname"`
 	AgreeWithTerms     bool    `json:"agreeWithTerms"`
-	Plan               *string `json:"plan" doc:"Null: the customer pays as it goes, and has every feature"`
+	Plan               *string `json:"plan" doc:"Null: the customer is on pay-as-you-go and has every feature"`
 	SubscriptionStatus *string `json:"subscriptionStatus" doc:"Null without a subscription"`
 	// Statistic is nil unless the request asks for it.
-	Statistic *CustomerStatistic `json:"statistic,omitempty" doc:"With withStat=true"`
+	Statistic *CustomerStatistic `json:"statistic,omitempty" doc:"Only with withStat=true"`
 }
 
 // CustomerStatistic counts what a customer has and does.
 type CustomerStatistic struct {
 	ScraperCount    int            `json:"scraperCount"`
 	RunCountLast30d int            `json:"runCountLast30d" doc:"Runs launched today and in the 29 days before, by UTC"`
-	QuotaUsage      map[string]int `json:"quotaUsage" doc:"What is used of each cap that plans have, by the cap's name"`
+	QuotaUsage      map[string]int `json:"quotaUsage" doc:"How much of each plan limit is used, by the limit's name"`
 }
 
 // newCustomer combines a profile and a subscription, each nil if there is none yet.

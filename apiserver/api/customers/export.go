@@ -80,18 +80,17 @@ func (r Resource) export() *operation.Operation {
 	return operation.Define(operation.Declaration{
 		ID: "svc_export_customer", Routes: operation.Routes("GET /api/customer/export"),
 		Group:   group,
-		Summary: "Answers all that is the customer's, as one file",
+		Summary: "Returns all of the customer's data as one file",
 		Description: "Each line is {kind, value}. First come profile, additionalInfo, " +
-			"notificationPreferences, account with each passkey (accountId, passkey) of it, " +
-			"and grant. Then come wallet, subscription, invoice, key, webhook, group " +
-			"with each category and share (groupId, email) of it, schema and scraper. " +
-			"They are followed by site with each siteLink (siteId, link) of it, " +
-			"notification, feedback and transaction. Last come run with each link (jobId, " +
-			"url) and linkError (jobId, error) of it, and row. " +
-			"Values are as the other operations answer them; accounts, keys and webhooks " +
-			"have no secrets. Links, their errors and rows are those that are kept, of deleted groups and " +
-			"scrapers, too. It counts as one call, and as an open stream while it is " +
-			"sent. An answer that breaks off ends without its last chunk.",
+			"notificationPreferences, account with each of its passkeys (accountId, passkey), " +
+			"and grant. Then come wallet, subscription, invoice, key, webhook, group with each " +
+			"category and share (groupId, email), schema and scraper. Then come site with each " +
+			"siteLink (siteId, link), notification, feedback and transaction. Last come run " +
+			"with each link (jobId, url) and linkError (jobId, error), and row. Values are as " +
+			"other operations return them; accounts, keys and webhooks have no secrets. Links, " +
+			"link errors and rows are all those still kept, also from deleted groups and " +
+			"scrapers. The call counts as one call, and as an open stream while it is sent. An " +
+			"interrupted answer ends without its last chunk.",
 		Access: auth.Read, Rate: limits.Read, Timeout: exportTime, Media: []string{media},
 	}, func(ctx context.Context, from *operation.Caller, _ *struct{}) (operation.Download, error) {
 		upto, err := r.Store.Horizon(ctx)

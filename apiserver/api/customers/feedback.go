@@ -32,9 +32,9 @@ type giveFeedbackRequest struct {
 func (r Resource) giveFeedback() *operation.Operation {
 	return operation.Define(operation.Declaration{
 		ID: "svc_give_feedback", Routes: operation.Routes("POST /api/feedback"), Group: group,
-		Summary: "Tells the operators of the service what the customer thinks of it",
-		Description: "A customer does so 10 times a day (UTC) at most. It is kept for 400 days; " +
-			"the oldest makes room beyond 200.",
+		Summary: "Sends the customer's feedback to the operators of the service",
+		Description: "A customer may send feedback 10 times a day (UTC). It is kept for 400 " +
+			"days; beyond 200, the oldest is removed.",
 		Access: auth.Write, Rate: limits.General, Idempotency: operation.Optional,
 		Errors: []fault.Code{fault.FeedbackLimit},
 	}, func(ctx context.Context, from *operation.Caller, in *giveFeedbackRequest) (Feedback,

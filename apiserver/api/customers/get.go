@@ -11,14 +11,14 @@ import (
 )
 
 type getRequest struct {
-	WithStat bool `query:"withStat" default:"false" doc:"Adds what the customer has and does"`
+	WithStat bool `query:"withStat" default:"false" doc:"Adds statistics on what the customer has and does"`
 }
 
 // get is GET /api/customer.
 func (r Resource) get() *operation.Operation {
 	return operation.Define(operation.Declaration{
 		ID: "svc_get_customer", Routes: operation.Routes("GET /api/customer"), Group: group,
-		Summary: "Answers the customer's profile",
+		Summary: "Returns the customer's profile",
 		Access:  auth.Read, Agents: operation.Reads, Rate: limits.Read,
 	}, func(_ context.Context, from *operation.Caller, in *getRequest) (Customer, error) {
 		customer := newCustomer(from.Customer, from.View.Profile(from.Customer),

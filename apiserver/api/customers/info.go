@@ -35,7 +35,7 @@ func (r Resource) putInfo() *operation.Operation {
 	return operation.Define(operation.Declaration{
 		ID:     "svc_put_additional_info",
 		Routes: operation.Routes("PUT /api/customer/preferences/additional-info"), Group: group,
-		Summary: "Keeps values under keys of the customer's own",
+		Summary: "Stores values under keys that the customer chooses",
 		Description: "Keys that are not named stay as they are. A customer has at most " +
 			"100 keys, and 65,536 bytes of keys and values.",
 		Access: auth.Write, Agents: operation.Sets, Feature: plans.DataCharts, Rate: limits.General,
@@ -66,7 +66,7 @@ func (Resource) getInfo() *operation.Operation {
 	return operation.Define(operation.Declaration{
 		ID:     "svc_get_additional_info",
 		Routes: operation.Routes("GET /api/customer/preferences/additional-info"), Group: group,
-		Summary: "Answers all that the customer keeps",
+		Summary: "Returns all keys and values that the customer stores",
 		Access:  auth.Read, Agents: operation.Reads, Rate: limits.Read,
 	}, func(_ context.Context, from *operation.Caller, _ *struct{}) (AdditionalInfo, error) {
 		return newInfo(from.View.Profile(from.Customer)), nil
@@ -82,8 +82,8 @@ func (r Resource) deleteInfo() *operation.Operation {
 	return operation.Define(operation.Declaration{
 		ID:     "svc_delete_additional_info",
 		Routes: operation.Routes("DELETE /api/customer/preferences/additional-info/{key}"),
-		Group:  group, Summary: "Removes a key, and answers what remains",
-		Description: "A key that is not there is removed already.",
+		Group:  group, Summary: "Removes a key, and returns what remains",
+		Description: "Removing a key that does not exist changes nothing.",
 		Access:      auth.Write, Agents: operation.Destroys, Rate: limits.General,
 	}, func(ctx context.Context, from *operation.Caller, in *deleteInfoRequest) (AdditionalInfo,
 		error) {

@@ -33,9 +33,9 @@ func (r Resource) putPreferences() *operation.Operation {
 	return operation.Define(operation.Declaration{
 		ID:     "svc_put_notification_preferences",
 		Routes: operation.Routes("PUT /api/customer/preferences/notifications"), Group: group,
-		Summary: "Sets by which ways the customer is told of events",
-		Description: "Events that are not named stay as they are. The ways are EMAIL, " +
-			"IN_APP, BOTH and NONE. What cannot be sent by e-mail stands in the application.",
+		Summary: "Sets how the customer is notified of each event",
+		Description: "Events that are not named stay as they are. The ways are EMAIL, IN_APP, " +
+			"BOTH and NONE. Notices that cannot be e-mailed appear in the application.",
 		Access: auth.Write, Agents: operation.Sets, Rate: limits.General,
 		Errors: []fault.Code{fault.LimitReached},
 	}, func(ctx context.Context, from *operation.Caller,
@@ -58,7 +58,7 @@ func (Resource) getPreferences() *operation.Operation {
 	return operation.Define(operation.Declaration{
 		ID:     "svc_get_notification_preferences",
 		Routes: operation.Routes("GET /api/customer/preferences/notifications"), Group: group,
-		Summary: "Answers by which ways the customer is told of each event",
+		Summary: "Returns how the customer is notified of each event",
 		Access:  auth.Read, Agents: operation.Reads, Rate: limits.Read,
 	}, func(_ context.Context, from *operation.Caller, _ *struct{}) (NotificationPreferences,
 		error) {

@@ -39,9 +39,9 @@ func (r Resource) signUp() *operation.Operation {
 		ID: "svc_sign_up", Routes: operation.Routes("POST /api/customer"), Group: group,
 		Summary: "Signs the customer up",
 		Description: "The identity provider's user id becomes the customer's reference. " +
-			"Reference and e-mail address never change. A token of an OpenID Connect issuer " +
-			"says which address is verified; the body's is the same. Of a customer with accounts " +
-			"that sign in here it is the address of one of them.",
+			"Reference and e-mail address never change. With a token of an OpenID Connect " +
+			"issuer, the body must have the address that the issuer verified. If the " +
+			"customer's accounts sign in here, it must have the address of one of them.",
 		Access: auth.SignUp, Rate: limits.General, Idempotency: operation.Optional,
 		Errors: []fault.Code{fault.CustomerExists, fault.EmailTaken, fault.EmailUnverified},
 	}, func(ctx context.Context, from *operation.Caller, in *signUpRequest) (Customer, error) {

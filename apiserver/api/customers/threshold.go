@@ -11,7 +11,7 @@ import (
 
 // WalletPreferences are the customer's settings of its wallet (decision 41).
 type WalletPreferences struct {
-	LowBalanceThresholdMicros int64 `json:"lowBalanceThresholdMicros" doc:"A balance that falls below it is told as WALLET_LOW_BALANCE; micros, millionths of a euro"`
+	LowBalanceThresholdMicros int64 `json:"lowBalanceThresholdMicros" doc:"When the balance falls below it, WALLET_LOW_BALANCE is sent; micros, millionths of a euro"`
 }
 
 // WalletPreferencesInput is a change of these settings.
@@ -28,9 +28,9 @@ func (r Resource) putWalletPreferences() *operation.Operation {
 	return operation.Define(operation.Declaration{
 		ID:     "svc_put_wallet_preferences",
 		Routes: operation.Routes("PUT /api/customer/preferences/wallet"), Group: group,
-		Summary: "Sets below which balance the wallet is low",
-		Description: "A new wallet's threshold is 5 EUR. A balance that is below the new one " +
-			"already is not told.",
+		Summary: "Sets the threshold below which the balance is low",
+		Description: "A new wallet's threshold is 5 EUR. If the balance is already below the " +
+			"new threshold, no notice is sent.",
 		Access: auth.Write, Agents: operation.Sets, Rate: limits.General,
 	}, func(ctx context.Context, from *operation.Caller,
 		in *putWalletPreferencesRequest) (WalletPreferences, error) {
@@ -45,7 +45,7 @@ func (Resource) getWalletPreferences() *operation.Operation {
 	return operation.Define(operation.Declaration{
 		ID:     "svc_get_wallet_preferences",
 		Routes: operation.Routes("GET /api/customer/preferences/wallet"), Group: group,
-		Summary: "Answers below which balance the wallet is low",
+		Summary: "Returns the threshold below which the balance is low",
 		Access:  auth.Read, Agents: operation.Reads, Rate: limits.Read,
 	}, func(_ context.Context, from *operation.Caller, _ *struct{}) (WalletPreferences, error) {
 		var preferences WalletPreferences

@@ -43,12 +43,12 @@ func (r Resource) body() *operation.Operation {
 	return operation.Define(operation.Declaration{
 		ID:     "svc_get_row_body",
 		Routes: operation.Routes("GET /api/scraper/data/{rowId}/receipt/body"), Group: group,
-		Summary: "Answers the body of the page that brought a row",
-		Description: "The body is kept for as many days as config.keepBodyDays of the row's " +
-			"scraper said when the page was read. Its text is UTF-8, and its SHA-256 is " +
-			"bodySha256 of the row's receipt. A customer's oldest bodies go sooner where it has " +
-			"more of them than the server keeps. Whoever a group is shared with reads its rows, " +
-			"and no bodies.",
+		Summary: "Returns the body of the page that a row came from",
+		Description: "The body is kept for the days that the scraper's config.keepBodyDays had " +
+			"when the page was read. Its text is UTF-8, and its SHA-256 is bodySha256 in the " +
+			"row's receipt. If a customer has more bodies than the server keeps, the oldest " +
+			"are deleted earlier. People with whom a group is shared can read its rows, but no " +
+			"bodies.",
 		Access: auth.Read, Rate: limits.Read,
 		Media: []string{bodyType},
 		Errors: []fault.Code{fault.NotFound, fault.BodyNotKept, fault.BodyNotShared,

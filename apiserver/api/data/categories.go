@@ -31,8 +31,8 @@ const (
 // Category is the specification's CustomerCategoryDTO.
 type Category struct {
 	ID        ids.ID          `json:"id" stamped:"true"`
-	Name      string          `json:"name" form:"trimmed-line" unlike:"^[0-9a-fA-F]{24}$" required:"true" min:"1" max:"200" doc:"Unique within the group; one that has it is replaced"`
-	Filters   json.RawMessage `json:"filters" required:"true" object:"true" doc:"A filter as reads take it, of at most 16,384 bytes without spaces: {\"price\":{\"$gt\":10}}"`
+	Name      string          `json:"name" form:"trimmed-line" unlike:"^[0-9a-fA-F]{24}$" required:"true" min:"1" max:"200" doc:"Unique within the group; a category with the same name is replaced"`
+	Filters   json.RawMessage `json:"filters" required:"true" object:"true" doc:"A filter as in reads, at most 16,384 bytes without spaces: {\"price\":{\"$gt\":10}}"`
 	CreatedAt api.Time        `json:"createdAt" stamped:"true"`
 	UpdatedAt api.Time        `json:"updatedAt" stamped:"true"`
 }
@@ -103,9 +103,9 @@ func (r Resource) putCategory() *operation.Operation {
 		ID:     "svc_put_category",
 		Routes: operation.Routes("PUT /api/scraper/data/group/{id}/category"), Group: group,
 		Summary: "Saves a filter of a group's rows under a name",
-		Description: "Reads and downloads of the group take it as categories. A category that " +
-			"has the name gets the filter, and keeps its id. A group has at most 100, the groups " +
-			"of a customer 1,000.",
+		Description: "Reads and downloads of the group take it in categories. An existing " +
+			"category of that name gets the new filter, and keeps its id. A group has at most " +
+			"100 categories, a customer's groups together 1,000.",
 		Access: auth.Write, Agents: operation.Adds,
 		Feature: plans.GroupCustomCategories, Rate: limits.General,
 		Idempotency: operation.Required,
@@ -142,7 +142,7 @@ func (r Resource) previewDeleteCategory() *operation.Operation {
 		Routes: operation.Routes("POST /api/scraper/data/group/{id}/category/{categoryId}" +
 			"/preview-delete"),
 		Group:       group,
-		Summary:     "Shows what the deletion of a category would do",
+		Summary:     "Shows what deleting a category would do",
 		Description: api.PreviewDescription,
 		Access:      auth.Write, Agents: operation.Adds,
 		Rate: limits.General, Errors: []fault.Code{fault.NotFound},

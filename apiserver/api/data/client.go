@@ -24,8 +24,8 @@ func (r Resource) client() *operation.Operation {
 		Routes: operation.Routes("GET /api/scraper/data/group/{id}/client"), Group: group,
 		Summary: "Reads a group's rows by page, with every scraped text marked as data",
 		Description: "Each text becomes an object that says where it was scraped. It is cut at " +
-			"2,000 characters. Control characters but tabs and line breaks go, and so do those " +
-			"that override the direction of writing. Nothing else of a text is rewritten. " +
+			"2,000 characters. Control characters except tabs and line breaks are removed, and " +
+			"so are those that override the writing direction. Otherwise texts are unchanged. " +
 			"Numbers, booleans, null and members that begin with _ stay as they are.",
 		Access: auth.Read, Agents: operation.Reads,
 		Feature: plans.ExternalAPI, Rate: limits.Read, Timeout: 5 * time.Minute,
@@ -79,7 +79,7 @@ func (r sanitizedRow) WriteTo(to io.Writer) (int64, error) {
 // Schema describes a sanitized row in the OpenAPI document.
 func (sanitizedRow) Schema() *jsonschema.Schema {
 	return &jsonschema.Schema{Title: "SanitizedRow", Type: "object",
-		Description: "A row in which each text is an object: type (scraped), content, origin " +
-			"(the row's _sourceUrl) and truncated. Also in lists and objects.",
+		Description: "A row in which each text, also in lists and objects, is an object: type " +
+			"(scraped), content, origin (the row's _sourceUrl) and truncated.",
 		AdditionalProperties: &jsonschema.Schema{}}
 }

@@ -16,7 +16,7 @@ import (
 
 // target is the target of both calls of a deletion.
 type target struct {
-	Job ids.ID `query:"scraperJobStatusId" required:"true" doc:"The run, as a jobId or a record of the history names it"`
+	Job ids.ID `query:"scraperJobStatusId" required:"true" doc:"The run: a jobId, or the id of a history record"`
 }
 
 // deletion is the requested deletion, with the count of rows that it affects. Rows of a run that is
@@ -68,9 +68,9 @@ func (r Resource) previewDelete() *operation.Operation {
 		ID:      "svc_preview_delete_run_data",
 		Routes:  operation.Routes("POST /api/scraper/data/preview-delete"),
 		Group:   group,
-		Summary: "Shows what the deletion of a run's rows would do",
-		Description: api.PreviewDescription + " rows are counted of a run that has ended; one " +
-			"that is under way (openRuns) is stopped.",
+		Summary: "Shows what deleting a run's rows would do",
+		Description: api.PreviewDescription + " rows counts only an ended run's rows; a run " +
+			"under way (openRuns) is stopped.",
 		Access: auth.Write, Agents: operation.Adds, Rate: limits.General, Errors: deleteErrors,
 	}, func(ctx context.Context, from *operation.Caller, in *target) (api.DeletionPreview, error) {
 		deletion, err := in.deletion(ctx, r, from)
@@ -102,10 +102,10 @@ func (r Resource) delete() *operation.Operation {
 		ID: client.OpDeleteRun, Routes: operation.Routes("DELETE /api/scraper/data"),
 		Group:    group,
 		Summary:  "Deletes a run's rows after a preview",
-		ToAgents: api.CommitToAgents + " A run that is under way is stopped.",
-		Description: api.CommitDescription + " A run that is under way is stopped. Nobody sees " +
-			"its rows from then on, and they go in the background. The scraper's last run is " +
-			"the one before it. Its record stays, and so does what was charged.",
+		ToAgents: api.CommitToAgents + " A run under way is stopped.",
+		Description: api.CommitDescription + " A run under way is stopped. Its rows are hidden " +
+			"at once and deleted in the background. The run before it becomes the scraper's " +
+			"last run. Its record and its charges stay.",
 		Access: auth.Write, Agents: operation.Destroys,
 		Rate: limits.General, Idempotency: operation.Required,
 		Errors: append([]fault.Code{fault.LimitReached, fault.JobNotFound},

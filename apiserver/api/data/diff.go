@@ -29,9 +29,9 @@ const (
 // RowChange is a row that differs between two runs.
 type RowChange struct {
 	Change  diff.Kind `json:"change" doc:"ADDED, REMOVED or CHANGED"`
-	Changed []string  `json:"changed" doc:"Of a row that has CHANGED: the members whose values differ"`
-	Before  *api.Row  `json:"before" doc:"The row in the run of from; null: it was ADDED"`
-	After   *api.Row  `json:"after" doc:"The row in the run of to; null: it was REMOVED"`
+	Changed []string  `json:"changed" doc:"For CHANGED: the members whose values differ"`
+	Before  *api.Row  `json:"before" doc:"The row in the older run; null for ADDED"`
+	After   *api.Row  `json:"after" doc:"The row in the newer run; null for REMOVED"`
 }
 
 // RunDiffSummary counts the rows of two runs by kind of change.
@@ -46,21 +46,21 @@ type RunDiffSummary struct {
 type RunDiff struct {
 	From       ids.ID          `json:"from" doc:"The older run"`
 	To         ids.ID          `json:"to" doc:"The newer run"`
-	Key        []string        `json:"key" doc:"The members that rows were told apart by; empty: by the address of their page and their place on it"`
-	Summary    *RunDiffSummary `json:"summary" doc:"Of all rows, with the first page; null behind it"`
+	Key        []string        `json:"key" doc:"The members that identify a row; empty: rows were compared by page address and place on the page"`
+	Summary    *RunDiffSummary `json:"summary" doc:"Summary of all rows, on the first page only; null on later pages"`
 	Items      []RowChange     `json:"items"`
-	NextCursor *string         `json:"nextCursor" doc:"Null at the end"`
+	NextCursor *string         `json:"nextCursor" doc:"Null on the last page"`
 	HasMore    bool            `json:"hasMore"`
 }
 
 type diffRequest struct {
 	From   ids.ID   `query:"from" required:"true" doc:"The older run"`
 	To     ids.ID   `query:"to" required:"true" doc:"The newer run, of the same scraper"`
-	Key    []string `query:"key" max:"5" each:"max=4096" doc:"Members that tell rows apart, such as sku: rows with the same values are one row. Repeated, or with commas. Rows that lack one go by position, which is the address of the page and the place on it. Unless told it is position where each page has one row. Else it is a member such as sku, ean, id or url that has another value in each row, if there is one. Of an uploaded file the position is the place in the file."`
-	Fields []string `query:"fields" max:"500" each:"max=4096" doc:"Only these members are compared; repeated, or with commas. Unless told all but the server's, which begin with _"`
+	Key    []string `query:"key" max:"5" each:"max=4096" doc:"Members that identify a row, such as sku: rows with the same values are the same row. Repeated, or separated by commas. Rows that lack one are compared by position: the page's address and the place on it. In an uploaded file, position is the place in the file. The default is position if each page has one row. Otherwise it is a member such as sku, ean, id or url that is different in each row, if there is one."`
+	Fields []string `query:"fields" max:"500" each:"max=4096" doc:"Compare only these members; repeated, or separated by commas. Default: all except the server's, which begin with _"`
 	Limit  int      `query:"limit" default:"100" min:"1" clamp:"1000"`
-	Cursor string   `query:"cursor" max:"1024" doc:"nextCursor of the page before, with all else as it was (but limit)"`
-	Format string   `query:"format" agent:"hidden" default:"json" enum:"json,csv,jsonl" doc:"json answers a page; csv and jsonl answer all that follows, and limit does not count"`
+	Cursor string   `query:"cursor" max:"1024" doc:"nextCursor of the previous page, with all other parameters but limit unchanged"`
+	Format string   `query:"format" agent:"hidden" default:"json" enum:"json,csv,jsonl" doc:"json returns one page; csv and jsonl return everything that follows, and ignore limit"`
 }
 
 // diff is GET /api/scraper/data/diff.
@@ -68,13 +68,13 @@ func (r Resource) diff() *operation.Operation {
 	return operation.Define(operation.Declaration{
 		ID: "svc_diff_runs", Routes: operation.Routes("GET /api/scraper/data/diff"), Group: group,
 		Summary: "Compares the rows of two runs of a scraper",
-		Description: "It answers the rows that were added, removed or changed, with what they " +
-			"were before. Both runs have ended. null counts as a member that is not there. What " +
-			"was added or changed comes in the order of the newer run, then what was removed in " +
-			"that of the older one. Beyond 200,000 rows it comes so part by part. A page costs " +
-			"its own share if it is asked for within two minutes of the one before. Later it " +
-			"may compare both runs anew, so a long comparison is best read as jsonl. A key " +
-			"that no row has is refused.",
+		Description: "It returns the rows that were added, removed or changed, with their " +
+			"previous values. Both runs must have ended. A null member counts as absent. Added " +
+			"and changed rows come first, in the order of the newer run. Removed rows follow " +
+			"in the order of the older run. Beyond 200,000 rows, this order holds within each " +
+			"part. The next page is cheap within two minutes of the previous one. After that " +
+			"both runs may be compared again, so read a long comparison as jsonl. A key that " +
+			"no row has is refused.",
 		Media:  api.ExportTypes(),
 		Access: auth.Read, Agents: operation.Reads, Rate: limits.Read, Timeout: diffTime,
 		Long: true,

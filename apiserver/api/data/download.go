@@ -15,7 +15,7 @@ import (
 
 type downloadRequest struct {
 	ID         ids.ID        `path:"id"`
-	Categories []string      `query:"categories" max:"20" each:"max=4096" doc:"Categories of the group, by id or name: rows of any of them. Repeated, or with commas unless a name has some; at most 20. With filters, rows have to meet both."`
+	Categories []string      `query:"categories" max:"20" each:"max=4096" doc:"Only rows in any of these categories of the group, by id or name. Repeated, or separated by commas unless a name has a comma; at most 20. With filters, rows must match both."`
 	Filters    string        `query:"filters" max:"30000" code:"invalid_filter" doc:"JSON filter: {\"price\":{\"$gt\":10}}"`
 	Format     export.Format `query:"format" default:"xlsx" enum:"xlsx,csv,jsonl,parquet"`
 }
@@ -25,9 +25,9 @@ func (r Resource) download() *operation.Operation {
 	return operation.Define(operation.Declaration{
 		ID:     "svc_download_group_data",
 		Routes: operation.Routes("GET /api/scraper/data/group/{id}/download"), Group: group,
-		Summary: "Answers the rows of a group's newest runs as one file, data.xlsx",
-		Description: "It has the rows of each scraper's newest run, as they were when the call " +
-			"came, under the columns of GET /api/scraper/data/export. " + formats,
+		Summary: "Returns the rows of a group's newest runs as one file, data.xlsx",
+		Description: "It has the rows of each scraper's newest run as of the call, with the " +
+			"columns of GET /api/scraper/data/export. " + formats,
 		Access: auth.Read, Feature: plans.DataExport, Rate: limits.Read,
 		Timeout: exportTime, Media: export.MediaTypes(),
 		Errors: []fault.Code{fault.NotFound, fault.InvalidFilter, fault.ExportTooLarge},

@@ -32,19 +32,19 @@ const (
 )
 
 // formats describes how each format represents values.
-const formats = "No cell holds a formula. xlsx is a sheet called data: 100,000 rows and 256 MiB of " +
-	"them at most, else export_too_large. Text beyond 32,767 characters is cut there, and control " +
-	"characters that a sheet cannot hold are replaced. Numbers of more than 15 digits are text. " +
-	"In parquet a column has the type that all its values have: text, boolean, integer of 64 " +
-	"bits, or double. Where that would change one, and for objects and arrays, the column is " +
-	"JSON. It has 2,000 columns at most, the others 16,384."
+const formats = "No cell holds a formula. xlsx has one sheet called data, with at most 100,000 " +
+	"rows and 256 MiB of rows; more gives export_too_large. In xlsx, text is cut at 32,767 " +
+	"characters, and control characters that a sheet cannot hold are replaced. Numbers of more " +
+	"than 15 digits become text. A parquet column has the type of all its values: text, " +
+	"boolean, 64-bit integer or double. If that would change a value, and for objects and " +
+	"arrays, the column is JSON. parquet has at most 2,000 columns, the other formats 16,384."
 
 type exportRequest struct {
 	selection
 	Format export.Format `query:"format" default:"csv" enum:"csv,jsonl,parquet,xlsx"`
 	Limit  int64         `query:"limit" default:"0" min:"0" doc:"Most rows; 0 for all"`
-	BOM    bool          `query:"bom" default:"false" doc:"Begin a csv with a byte order mark, by which spreadsheets know UTF-8"`
-	Guard  bool          `query:"guard" default:"true" doc:"In a csv, an apostrophe before text that a spreadsheet would take for a formula"`
+	BOM    bool          `query:"bom" default:"false" doc:"Begin a csv with a byte order mark, so that spreadsheets recognize UTF-8"`
+	Guard  bool          `query:"guard" default:"true" doc:"In a csv, put an apostrophe before text that a spreadsheet would take for a formula"`
 }
 
 // export is GET /api/scraper/data/export.
@@ -52,15 +52,15 @@ func (r Resource) export() *operation.Operation {
 	return operation.Define(operation.Declaration{
 		ID: "svc_export_data", Routes: operation.Routes("GET /api/scraper/data/export"),
 		Group:   group,
-		Summary: "Answers rows as one file, whatever their number",
-		Description: "It counts as one call, and as an open stream while it is sent. Rows come " +
-			"as by GET /api/scraper/data: in the order in which they were stored, or of sort, as " +
-			"they were when the call came. A sorted file looks at all rows once for each 50,000 " +
-			"of them. jsonl is each row as it was stored, one a line. The columns of " +
-			"other formats are the configured fields in their order, then all others in the order " +
-			"in which rows first have them. Those that the server adds (_…) come last. With " +
-			"fields, the columns are exactly those. " + formats + " An answer that breaks off " +
-			"ends without its last chunk.",
+		Summary: "Returns any number of rows as one file",
+		Description: "The call counts as one call, and as an open stream while it is sent. As " +
+			"in GET /api/scraper/data, rows come in the order in which they were stored, or by " +
+			"sort. They are as of the call. A sorted file scans all rows once for each 50,000 " +
+			"of them. jsonl has each row as stored, one per line. In other formats, columns " +
+			"are the configured fields in their order, then others in order of first " +
+			"appearance. Columns that the server adds (_…) come last. With fields, the columns " +
+			"are exactly those. " + formats + " An interrupted answer ends " +
+			"without its last chunk.",
 		Access: auth.Read, Feature: plans.DataExport, Rate: limits.Read, Timeout: exportTime,
 		Media: export.MediaTypes(),
 		Errors: []fault.Code{fault.NotFound, fault.ScraperNotFound, fault.JobNotFound,

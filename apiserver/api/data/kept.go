@@ -48,13 +48,13 @@ type KeptExport struct {
 	GroupID      *ids.ID            `json:"groupId"`
 	JobID        *ids.ID            `json:"jobId"`
 	CreatedAt    api.Time           `json:"createdAt"`
-	EndedAt      api.Time           `json:"endedAt" doc:"Null while it is WAITING"`
-	ExpiresAt    api.Time           `json:"expiresAt" doc:"Then it goes, with its file"`
-	Bytes        *int64             `json:"bytes" doc:"Of the file; null unless it is READY"`
-	Rows         *int64             `json:"rows" doc:"In the file; null unless it is READY"`
-	SHA256       *string            `json:"sha256" doc:"Of the file; null unless it is READY"`
-	ErrorCode    *string            `json:"errorCode" doc:"Why it FAILED, for programs"`
-	ErrorMessage *string            `json:"errorMessage" doc:"Why it FAILED"`
+	EndedAt      api.Time           `json:"endedAt" doc:"Null while WAITING"`
+	ExpiresAt    api.Time           `json:"expiresAt" doc:"When the export and its file are deleted"`
+	Bytes        *int64             `json:"bytes" doc:"Of the file; null unless READY"`
+	Rows         *int64             `json:"rows" doc:"In the file; null unless READY"`
+	SHA256       *string            `json:"sha256" doc:"Of the file; null unless READY"`
+	ErrorCode    *string            `json:"errorCode" doc:"Why it FAILED, as a code for programs"`
+	ErrorMessage *string            `json:"errorMessage" doc:"Why it FAILED, in words"`
 }
 
 // keptRequest is the request for an export. The state keeps it as JSON.
@@ -127,16 +127,15 @@ func ownExport(v *client.View, customer string, id ids.ID) (*client.Export, erro
 func (r Resource) keep() *operation.Operation {
 	return operation.Define(operation.Declaration{
 		ID: "svc_keep_export", Routes: operation.Routes("POST /api/scraper/data/exports"),
-		Group: group, Summary: "Has rows written to a file that is kept for 7 days",
-		ToAgents: "The file has the rows as they are when the call comes. It is written in the " +
-			"background: its state is WAITING, then READY or FAILED. It fails when rows were " +
-			"removed before it was written.",
-		Description: "The file has the rows as they are when the call comes, in the form of GET " +
+		Group: group, Summary: "Writes rows to a file that is kept for 7 days",
+		ToAgents: "The file has the rows as of the call. It is written in the background: its " +
+			"state is WAITING, then READY or FAILED. It fails if rows are removed before it is " +
+			"written.",
+		Description: "The file has the rows as of the call, in the format of GET " +
 			"/api/scraper/data/export. It is written in the background: its state is WAITING, " +
-			"then READY or FAILED. It fails when rows were removed before it was written. It " +
-			"is not written, or read, once whoever asked for it may not read the rows any " +
-			"more. A customer keeps 20 exports at most, and 8 GiB of " +
-			"files. One file has at most 4 GiB.",
+			"then READY or FAILED. It fails if rows are removed before it is written. It can " +
+			"neither be written nor read once its creator may no longer read the rows. A " +
+			"customer keeps at most 20 exports and 8 GiB of files. A file has at most 4 GiB.",
 		Access: auth.Write, Agents: operation.Adds,
 		Feature: plans.DataExport, Rate: limits.Read, Status: 202,
 		Idempotency: operation.Optional,
@@ -250,7 +249,7 @@ func (in *keptRequest) pinned(ctx context.Context, history *client.History,
 func (r Resource) keptList() *operation.Operation {
 	return operation.Define(operation.Declaration{
 		ID: "svc_list_kept_exports", Routes: operation.Routes("GET /api/scraper/data/exports"),
-		Group: group, Summary: "Lists the customer's kept exports, the newest first",
+		Group: group, Summary: "Lists the customer's kept exports, newest first",
 		Access: auth.Read, Agents: operation.Reads, Feature: plans.DataExport, Rate: limits.Read,
 	}, func(_ context.Context, from *operation.Caller, _ *struct{}) ([]KeptExport, error) {
 		list := []KeptExport{}
@@ -277,7 +276,7 @@ type keptIDRequest struct {
 func (r Resource) kept() *operation.Operation {
 	return operation.Define(operation.Declaration{
 		ID: "svc_get_kept_export", Routes: operation.Routes("GET /api/scraper/data/exports/{id}"),
-		Group: group, Summary: "Says how it stands with a kept export",
+		Group: group, Summary: "Returns the state of a kept export",
 		Access: auth.Read, Agents: operation.Reads, Feature: plans.DataExport, Rate: limits.Read,
 		Errors: []fault.Code{fault.NotFound},
 	}, func(_ context.Context, from *operation.Caller, in *keptIDRequest) (KeptExport, error) {
@@ -299,10 +298,11 @@ func (r Resource) keptFile() *operation.Operation {
 	return operation.Define(operation.Declaration{
 		ID:     "svc_download_kept_export",
 		Routes: operation.Routes("GET /api/scraper/data/exports/{id}/file"), Group: group,
-		Summary: "Answers the file of a kept export, or a range of its bytes",
-		Description: "A download that broke off goes on with Range, and with the ETag in If-Range " +
-			"it never mixes two files. While the export is not READY the answer is 409 " +
-			"export_not_ready. It breaks off when the caller may not read the rows any more.",
+		Summary: "Returns the file of a kept export, or a range of its bytes",
+		Description: "Resume an interrupted download with Range, and send the ETag in If-Range " +
+			"so that two files never mix. Until the export is READY the answer is 409 " +
+			"export_not_ready. The answer breaks off when the caller may no longer read the " +
+			"rows.",
 		Access: auth.Read, Feature: plans.DataExport, Rate: limits.Read, Timeout: exportTime,
 		Media: export.MediaTypes(),
 		Errors: []fault.Code{fault.NotFound, fault.ExportNotReady, fault.ExportsNotKept,
@@ -362,7 +362,7 @@ func (r Resource) dropKept() *operation.Operation {
 	return operation.Define(operation.Declaration{
 		ID:     "svc_delete_kept_export",
 		Routes: operation.Routes("DELETE /api/scraper/data/exports/{id}"), Group: group,
-		Summary: "Removes a kept export with its file, or gives it up",
+		Summary: "Removes a kept export with its file, or cancels it",
 		Access:  auth.Write, Agents: operation.Destroys,
 		Rate: limits.General, Idempotency: operation.Optional,
 		Errors: []fault.Code{fault.NotFound},

@@ -25,13 +25,13 @@ const (
 
 type mergeRequest struct {
 	Group ids.ID   `path:"id"`
-	Runs  []string `query:"scraperJobStatusIds" required:"true" min:"1" max:"100" each:"pattern=^[0-9a-fA-F]{24}$ code=invalid_id" doc:"The runs, each of another scraper of the group; repeated. Rows of the first stand."`
+	Runs  []string `query:"scraperJobStatusIds" required:"true" min:"1" max:"100" each:"pattern=^[0-9a-fA-F]{24}$ code=invalid_id" doc:"The runs, each of a different scraper of the group; repeated. The first run's values win."`
 }
 
 // Merged is the answer to a merge.
 type Merged struct {
-	MergedItems *uint64 `json:"mergedItems" doc:"Rows that it made; null while it goes on"`
-	JobID       ids.ID  `json:"jobId" doc:"Its run, which is RUNNING while it goes on"`
+	MergedItems *uint64 `json:"mergedItems" doc:"Rows made; null while the merge goes on"`
+	JobID       ids.ID  `json:"jobId" doc:"Run of the merge; RUNNING while it goes on"`
 }
 
 // merge is PUT /api/scraper/data/group/{id}/merge.
@@ -40,16 +40,16 @@ func (r Resource) merge() *operation.Operation {
 		ID: "svc_merge_runs", Routes: operation.Routes("PUT /api/scraper/data/group/{id}/merge"),
 		Group: group, Summary: "Merges the rows of a group's runs by their title",
 		Description: "A title is a stable identifier, such as a barcode. Titles are compared " +
-			"without the spaces around them; a number is the text that it is. Rows of one title " +
-			"in two runs or more become one row. It has the fields of the run that was named " +
-			"first, and from the others those that are missing, null or empty there. Of several " +
-			"rows of a title in one run the first counts. Taken is the latest COMPLETED run of " +
-			"each scraper of the group; others are passed over. The rows are those of a group of " +
-			"the same name with _enriched behind it. That group counts towards no limit, and has " +
-			"enrichedOf in the list. A new merge replaces the rows of the last one; while one " +
-			"goes on there is no other. The call waits for 55 s, then answers with the run; " +
-			"the same Idempotency-Key waits again. A merge that makes no row is 422, and the " +
-			"rows of the last one stay.",
+			"without surrounding spaces; a number is compared as text. Rows with the same " +
+			"title in two or more runs become one row. It has the fields of the run named " +
+			"first. The other runs fill in fields that are missing, null or empty there. If a " +
+			"run has several rows of a title, the first counts. Only the latest COMPLETED run " +
+			"of each scraper of the group is merged; other runs are ignored. The rows go to a " +
+			"group of the same name with the suffix _enriched. That group counts towards no " +
+			"limit, and has enrichedOf in the list. A new merge replaces the rows of the last " +
+			"one; only one runs at a time. The call waits up to 55 s, then returns the run; " +
+			"the same Idempotency-Key waits again. A merge that makes no row answers 422, and " +
+			"the rows of the last one stay.",
 		Access: auth.Write, Agents: operation.Sets, Feature: plans.DataEnrichment,
 		Rate: limits.Merge, Idempotency: operation.Required, Later: true, Timeout: mergeTimeout,
 		Errors: []fault.Code{fault.NotFound, fault.NothingMerged, fault.AlreadyRunning,

@@ -27,14 +27,14 @@ const (
 // RunOddities lists how a run differs from the runs before it.
 type RunOddities struct {
 	JobID        ids.ID      `json:"jobId"`
-	ComparedWith []ids.ID    `json:"comparedWith" doc:"The runs before it, newest first; fewer than 3 do not tell what is usual, and then nothing is odd"`
+	ComparedWith []ids.ID    `json:"comparedWith" doc:"Earlier runs, newest first; with fewer than 3, nothing is reported as odd"`
 	Oddities     []RunOddity `json:"oddities"`
 }
 
 // RunOddity is one way in which a run differs from the runs before it.
 type RunOddity struct {
 	Aspect profile.Aspect `json:"aspect" doc:"ROW_COUNT, FILL_RATE, TYPES, VALUES, TEXT_LENGTH or VARIETY"`
-	Field  string         `json:"field" scraped:"aspect" doc:"Empty of ROW_COUNT"`
+	Field  string         `json:"field" scraped:"aspect" doc:"Empty for ROW_COUNT"`
 	Text   string         `json:"text" doc:"Why, in words"`
 }
 
@@ -46,11 +46,10 @@ type odditiesRequest struct {
 func (r Resource) oddities() *operation.Operation {
 	return operation.Define(operation.Declaration{
 		ID: "svc_find_run_oddities", Routes: operation.Routes("GET /api/scraper/data/oddities"),
-		Group: group, Summary: "Says what is odd about a run",
-		Description: "The run is compared with up to 10 runs of its scraper before it that were " +
-			"COMPLETED and whose rows are there. Told is what all of those did not have, nor " +
-			"nearly: numbers of rows, shares of rows with a value, types, values, lengths and " +
-			"varieties. It changes nothing.",
+		Group: group, Summary: "Reports what is unusual about a run",
+		Description: "The run is compared with up to 10 earlier COMPLETED runs of its scraper " +
+			"that still have rows. It reports what is far from all of them: row counts, shares " +
+			"of rows with a value, types, values, lengths and varieties. Nothing is changed.",
 		Access: auth.Read, Agents: operation.Reads, Rate: limits.Read, Timeout: 5 * time.Minute,
 		Long:   true,
 		Errors: []fault.Code{fault.JobNotFound, fault.JobNotEnded, fault.RowsGone},

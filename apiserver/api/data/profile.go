@@ -39,47 +39,47 @@ type RunProfile struct {
 	JobID      ids.ID         `json:"jobId"`
 	ScraperID  ids.ID         `json:"scraperId"`
 	Rows       uint64         `json:"rows"`
-	Fields     []FieldProfile `json:"fields" doc:"In the order in which rows have them; those of the server, which begin with _, are not among them"`
-	MoreFields bool           `json:"moreFields" doc:"There are fields beyond the first 512, or with names of more than 256 bytes"`
+	Fields     []FieldProfile `json:"fields" doc:"In the order in which rows have them, without the server's fields, which begin with _"`
+	MoreFields bool           `json:"moreFields" doc:"There are more than 512 fields, or names of more than 256 bytes"`
 }
 
 // FieldProfile is the profile of one field of a run's rows.
 type FieldProfile struct {
 	Name          string            `json:"name" scraped:"exampleUrl"`
-	Filled        uint64            `json:"filled" doc:"Rows with a value; null is none"`
-	FillRate      float64           `json:"fillRate" doc:"Their share of all rows, 0 to 1"`
-	Types         map[string]uint64 `json:"types" keys:"enum=text,numericText,number,boolean,object,array" doc:"How many values are of each type. A numericText is a text that is a number."`
-	Min           *float64          `json:"min" doc:"The least of the numbers, and of the texts that are numbers; null without one"`
-	Max           *float64          `json:"max" doc:"The greatest of them"`
-	Mean          *float64          `json:"mean" doc:"Of them"`
-	MeanLength    *float64          `json:"meanLength" doc:"Bytes of a text, in the mean; null without one"`
-	Histogram     []NumberBucket    `json:"histogram" doc:"Where the numbers lie: up to 32 parts, the least first, none empty. No parts where there is no number, or an earlier program stored pages"`
+	Filled        uint64            `json:"filled" doc:"Rows with a value; null is not a value"`
+	FillRate      float64           `json:"fillRate" doc:"Share of all rows that have a value, 0 to 1"`
+	Types         map[string]uint64 `json:"types" keys:"enum=text,numericText,number,boolean,object,array" doc:"How many values have each type. A numericText is a text that is a number."`
+	Min           *float64          `json:"min" doc:"The smallest number, numeric texts included; null if there is none"`
+	Max           *float64          `json:"max" doc:"The greatest number, numeric texts included; null if there is none"`
+	Mean          *float64          `json:"mean" doc:"Mean of the numbers, numeric texts included; null if there is none"`
+	MeanLength    *float64          `json:"meanLength" doc:"Mean length of the texts, in bytes; null if there is none"`
+	Histogram     []NumberBucket    `json:"histogram" doc:"Distribution of the numbers: up to 32 buckets in ascending order, none empty. No buckets if there are no numbers, or if an earlier version of the program stored pages"`
 	Distinct      uint64            `json:"distinct" doc:"How many different values there are"`
-	DistinctExact bool              `json:"distinctExact" doc:"False: distinct is an estimate, within 10% nearly always"`
+	DistinctExact bool              `json:"distinctExact" doc:"False: distinct is an estimate, nearly always within 10%"`
 	Examples      []any             `json:"examples" scraped:"exampleUrl" doc:"Up to 3 different short values of the first 100 rows"`
-	ExampleURL    *string           `json:"exampleUrl" doc:"Address of the page that the first example is from; null without one"`
+	ExampleURL    *string           `json:"exampleUrl" doc:"Address of the page of the first example; null without one"`
 }
 
 // NumberBucket counts the numbers in one interval.
 type NumberBucket struct {
-	From  float64 `json:"from" doc:"Part of it, but not where it is negative"`
-	To    float64 `json:"to" doc:"Part of it where it is not positive, or where it is from"`
+	From  float64 `json:"from" doc:"Lower bound; included unless it is negative"`
+	To    float64 `json:"to" doc:"Upper bound; included if it is not positive, or if it equals from"`
 	Count uint64  `json:"count"`
 }
 
 type profileRequest struct {
-	JobID ids.ID `query:"jobId" required:"true" doc:"The run, also while it goes on"`
+	JobID ids.ID `query:"jobId" required:"true" doc:"The run; it may still be going on"`
 }
 
 // profile is GET /api/scraper/data/profile.
 func (r Resource) profile() *operation.Operation {
 	return operation.Define(operation.Declaration{
 		ID: "svc_profile_run", Routes: operation.Routes("GET /api/scraper/data/profile"),
-		Group: group, Summary: "Says what the fields of a run's rows are like",
-		Description: "It answers of each field how many rows have a value and of which types. " +
-			"With that come the least and the greatest number, about how many different values " +
-			"there are, and some of them. The sums are kept with each page as it is stored, so " +
-			"that long runs are answered soon.",
+		Group: group, Summary: "Describes the fields of a run's rows",
+		Description: "For each field it returns how many rows have a value, and of which " +
+			"types. It also returns the smallest and greatest number, about how many different " +
+			"values there are, and examples. The sums are stored with each page, so the answer " +
+			"is fast even for long runs.",
 		Access: auth.Read, Agents: operation.Reads, Rate: limits.Read, Timeout: 5 * time.Minute,
 		Long:   true,
 		Errors: []fault.Code{fault.JobNotFound, fault.RowsGone},

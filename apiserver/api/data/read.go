@@ -27,18 +27,18 @@ type selection struct {
 	ScraperID  ids.ID   `query:"scraperId" doc:"At least one of scraperId, groupId and jobId is needed"`
 	GroupID    ids.ID   `query:"groupId"`
 	JobID      ids.ID   `query:"jobId"`
-	IsLastRun  bool     `query:"isLastRun" default:"false" doc:"Only rows of each scraper's newest run; of a scraper that was deleted there is none"`
-	Categories []string `query:"categories" max:"20" each:"max=4096" doc:"Categories of the group, by id or name: rows of any of them. Repeated, or with commas unless a name has some; at most 20. With filters, rows have to meet both."`
+	IsLastRun  bool     `query:"isLastRun" default:"false" doc:"Only rows of each scraper's newest run; a deleted scraper has none"`
+	Categories []string `query:"categories" max:"20" each:"max=4096" doc:"Only rows in any of these categories of the group, by id or name. Repeated, or separated by commas unless a name has a comma; at most 20. With filters, rows must match both."`
 	Filters    string   `query:"filters" max:"30000" code:"invalid_filter" doc:"JSON filter: {\"price\":{\"$gt\":10}}"`
-	Fields     []string `query:"fields" max:"500" each:"max=4096" doc:"Only these members of each row; repeated, or with commas"`
-	Sort       string   `query:"sort" max:"1024" code:"invalid_sort" doc:"One field, then asc or desc: price,desc. As they were stored unless told."`
+	Fields     []string `query:"fields" max:"500" each:"max=4096" doc:"Only these members of each row; repeated, or separated by commas"`
+	Sort       string   `query:"sort" max:"1024" code:"invalid_sort" doc:"One field, then asc or desc: price,desc. Default: in the order in which rows were stored."`
 }
 
 type readRequest struct {
 	selection
 	Limit  int    `query:"limit" default:"100" min:"1" clamp:"1000"`
-	Skip   int    `query:"skip" default:"0" min:"0" max:"40000" doc:"Rows to pass over, with sort"`
-	Cursor string `query:"cursor" max:"2048" doc:"nextCursor of the page before, with all else as it was (but limit, skip and fields)"`
+	Skip   int    `query:"skip" default:"0" min:"0" max:"40000" doc:"Rows to skip; only with sort"`
+	Cursor string `query:"cursor" max:"2048" doc:"nextCursor of the previous page, with all other parameters but limit, skip and fields unchanged"`
 }
 
 // place is where a read continues, and what it saw at its beginning. Rows and runs that came later
@@ -62,16 +62,15 @@ type place struct {
 func (r Resource) read() *operation.Operation {
 	return operation.Define(operation.Declaration{
 		ID: "svc_get_data", Routes: operation.Routes("GET /api/scraper/data"), Group: group,
-		Summary: "Reads rows to their end, page by page, by cursor",
+		Summary: "Reads all rows, page by page, by cursor",
 		Description: "Rows come in the order in which they were stored, unless sort names a " +
-			"field. A read sees what was there when it began: rows " +
-			"stored later need a new read. A cursor is refused once rows that it reads are " +
-			"deleted. A page may have fewer rows than limit although more " +
-			"follow, when they are large. The " +
-			"rows of a scraper that had runs in several groups come group by group, unless they " +
-			"are sorted. " + sorting + " The first two pages look at all rows each, and then one of " +
-			"50,000 rows does. Others cost their own share if they are asked for within two " +
-			"minutes of the one before. Skip to pages far behind.",
+			"field. A read sees the rows that existed when it began; rows stored later need a " +
+			"new read. A cursor is refused once rows that it reads are deleted. A page of " +
+			"large rows may have fewer than limit although more follow. If a scraper had runs " +
+			"in several groups, its rows come group by group, unless sorted. " + sorting +
+			" Sorting scans all rows for each of the first two pages, and then once for each " +
+			"50,000 rows. Other pages are cheap within two minutes of the previous one. To " +
+			"reach a distant page, use skip.",
 		Access: auth.Read, Agents: operation.Reads, Rate: limits.Read, Timeout: 5 * time.Minute,
 		Errors: []fault.Code{fault.NotFound, fault.ScraperNotFound, fault.JobNotFound,
 			fault.InvalidFilter, fault.InvalidSort, fault.InvalidCursor},

@@ -24,41 +24,41 @@ type RowReceipt struct {
 	JobID      ids.ID    `json:"jobId"`
 	ScraperID  ids.ID    `json:"scraperId"`
 	GroupID    ids.ID    `json:"groupId"`
-	URL        string    `json:"url" doc:"Address of the page, as it was listed or found"`
-	FinalURL   *string   `json:"finalUrl" doc:"Where redirects led; null: nowhere else"`
+	URL        string    `json:"url" doc:"Address of the page as listed or found"`
+	FinalURL   *string   `json:"finalUrl" doc:"Address after redirects; null: there were none"`
 	Status     uint16    `json:"status" doc:"HTTP status of the last answer"`
 	ScrapedAt  api.Time  `json:"scrapedAt"`
-	DurationMS uint32    `json:"durationMillis" doc:"From the first request to the page's end"`
-	Bytes      uint32    `json:"bytes" doc:"Of bodies off the wire, over all tries"`
-	Rows       uint32    `json:"rows" doc:"That the page has brought, this one among them"`
-	Tier       string    `json:"tier" doc:"The tier that brought the page: plain, render, super or render+super"`
-	Tries      []RowTry  `json:"tries" doc:"In their order: the chain of tiers"`
-	BodySHA256 *string   `json:"bodySha256" doc:"Of the body that the page's own address answered, without its encoding for the wire. Null of pages from before there were receipts."`
-	Body       *KeptPage `json:"body" doc:"Null where none is kept, and for those with whom the group is shared"`
-	Price      *RowPrice `json:"price" doc:"Null for those with whom the group is shared"`
+	DurationMS uint32    `json:"durationMillis" doc:"From the first request to the end of the page"`
+	Bytes      uint32    `json:"bytes" doc:"Bytes of bodies received, over all tries"`
+	Rows       uint32    `json:"rows" doc:"Rows from the page, this one included"`
+	Tier       string    `json:"tier" doc:"The tier that fetched the page: plain, render, super or render+super"`
+	Tries      []RowTry  `json:"tries" doc:"Tries in order: the chain of tiers"`
+	BodySHA256 *string   `json:"bodySha256" doc:"SHA-256 of the decoded body at the page's own address. Null for pages read before receipts existed."`
+	Body       *KeptPage `json:"body" doc:"Null if none is kept, and for people with whom the group is shared"`
+	Price      *RowPrice `json:"price" doc:"Null for people with whom the group is shared"`
 }
 
 // KeptPage tells where the body of a row's page is kept.
 type KeptPage struct {
-	Path  string   `json:"path" doc:"Of the operation that answers it, svc_get_row_body"`
-	Until api.Time `json:"keptUntil" doc:"When it goes; sooner where the customer has more than the server keeps, or the scraper is deleted"`
+	Path  string   `json:"path" doc:"Path of the operation that returns it, svc_get_row_body"`
+	Until api.Time `json:"keptUntil" doc:"When it is deleted; earlier if the customer has more than the server keeps, or the scraper is deleted"`
 }
 
 // RowTry is one attempt to fetch a page.
 type RowTry struct {
 	Tier       string  `json:"tier"`
-	Code       *string `json:"code" doc:"What went wrong, for programs; null: nothing did"`
+	Code       *string `json:"code" doc:"What went wrong, as a code for programs; null: nothing"`
 	Status     *uint16 `json:"status" doc:"HTTP status; null without an answer"`
 	DurationMS uint32  `json:"durationMillis"`
 }
 
 // RowPrice is the price of a page, in micros: millionths of a euro. Its rows share it.
 type RowPrice struct {
-	RowKey     string `json:"rowKey" doc:"Row of the price list that the run was launched under; empty: the page costs nothing"`
+	RowKey     string `json:"rowKey" doc:"Row of the price list at the run's launch; empty: the page is free"`
 	Label      string `json:"label"`
-	Quantity   uint32 `json:"quantity" doc:"How many times that price"`
-	UnitMicros int64  `json:"unitPriceMicros" doc:"In micros, millionths of a euro"`
-	Micros     int64  `json:"amountMicros" doc:"Of the page, in micros, millionths of a euro, before free requests. The transaction of the run tells how many pages were free or not billed."`
+	Quantity   uint32 `json:"quantity" doc:"How many times the price is charged"`
+	UnitMicros int64  `json:"unitPriceMicros" doc:"Price of one unit, in micros, millionths of a euro"`
+	Micros     int64  `json:"amountMicros" doc:"Price of the page, in micros, millionths of a euro, before free requests. The run's transaction says how many pages were free or not billed."`
 }
 
 type receiptRequest struct {
@@ -70,9 +70,9 @@ func (r Resource) receipt() *operation.Operation {
 	return operation.Define(operation.Declaration{
 		ID:     "svc_get_row_receipt",
 		Routes: operation.Routes("GET /api/scraper/data/{rowId}/receipt"), Group: group,
-		Summary: "Says where a row comes from",
-		Description: "A row's id is its _rowId. The receipt is that of the page which brought " +
-			"the row, and is there as long as the row is.",
+		Summary: "Returns the receipt of a row: where it comes from",
+		Description: "A row's id is its _rowId. The receipt is that of the page that the row " +
+			"came from. It exists as long as the row.",
 		Access: auth.Read, Agents: operation.Reads,
 		Rate: limits.Read, Errors: []fault.Code{fault.NotFound},
 	}, func(ctx context.Context, from *operation.Caller, in *receiptRequest) (RowReceipt, error) {

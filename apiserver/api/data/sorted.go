@@ -12,10 +12,10 @@ import (
 )
 
 // sorting describes the order by a field.
-const sorting = "In the order of a field numbers, and text that is a number, come first. Other " +
-	"text follows by code point (its first 256 bytes), then booleans, then other values. Rows " +
-	"without the field or with null are last, whatever the direction. Equal ones come as they " +
-	"were stored."
+const sorting = "When sorted by a field, numbers and numeric text come first. Other text " +
+	"follows by code point (its first 256 bytes), then booleans, then other values. Rows with " +
+	"null or without the field come last in either direction. Equal rows stay in the order in " +
+	"which they were stored."
 
 // standing is a rowstore.Standing in a cursor. Text may end within a character.
 type standing struct {

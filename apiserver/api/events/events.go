@@ -51,16 +51,16 @@ type JobStatusEvent struct {
 
 // MergeEvent tells that a merge is complete.
 type MergeEvent struct {
-	GroupID         ids.ID `json:"groupId" doc:"Whose runs were merged"`
-	EnrichedGroupID ids.ID `json:"enrichedGroupId" doc:"That has the rows"`
+	GroupID         ids.ID `json:"groupId" doc:"Group whose runs were merged"`
+	EnrichedGroupID ids.ID `json:"enrichedGroupId" doc:"Group that has the merged rows"`
 	JobID           ids.ID `json:"jobId"`
 	MergedItems     uint64 `json:"mergedItems"`
 }
 
 // MatchEvent tells that a match is complete.
 type MatchEvent struct {
-	GroupID        ids.ID `json:"groupId" doc:"Whose rows were matched"`
-	MatchedGroupID ids.ID `json:"matchedGroupId" doc:"That has a row for each row with a product"`
+	GroupID        ids.ID `json:"groupId" doc:"Group whose rows were matched"`
+	MatchedGroupID ids.ID `json:"matchedGroupId" doc:"Group that has a row for each matched row"`
 	JobID          ids.ID `json:"jobId"`
 	MatchedItems   uint64 `json:"matchedItems"`
 }
@@ -74,7 +74,7 @@ type TopUpEvent struct {
 // NotificationEvent is a notification that is new, or was read.
 type NotificationEvent struct {
 	notifications.Notification
-	Unread uint32 `json:"unread" doc:"How many notifications are unread now"`
+	Unread uint32 `json:"unread" doc:"How many notifications are now unread"`
 }
 
 // ResyncEvent says that the stream may have missed changes.

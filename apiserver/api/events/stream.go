@@ -25,22 +25,22 @@ const (
 )
 
 type streamRequest struct {
-	Header uint64 `header:"Last-Event-ID" default:"0" doc:"Where a stream before this one ended: what has changed since is told"`
-	Ticket string `query:"ticket" max:"128" doc:"In place of a credential: POST /api/events/ticket makes one"`
-	Query  uint64 `query:"lastEventId" default:"0" doc:"The same, for browsers, which cannot send the header by themselves"`
+	Header uint64 `header:"Last-Event-ID" default:"0" doc:"Id of the last event received: changes since then are sent"`
+	Ticket string `query:"ticket" max:"128" doc:"Used instead of a credential: POST /api/events/ticket makes one"`
+	Query  uint64 `query:"lastEventId" default:"0" doc:"The same, for browsers, which cannot send the header themselves"`
 }
 
 // stream is GET /api/events/stream.
 func (r Resource) stream() *operation.Operation {
 	return operation.Define(operation.Declaration{
 		ID: "svc_stream_events", Routes: operation.Routes("GET /api/events/stream"), Group: group,
-		Summary: "Streams what changes of all that is the customer's",
-		Description: "Each event has the newest state of one thing: a run, the wallet, a top-up " +
-			"or a notification. A thing is told of 4 times a second at most; what changes " +
-			"meanwhile is told together. The first frame has an id alone: what changes behind " +
-			"it is told. What has changed together has its id in the last of its events. After " +
-			"resync whatever is shown is to be read again: too much has changed since " +
-			"Last-Event-ID, or nobody knows.",
+		Summary: "Streams changes to the customer's runs, wallet, top-ups and notifications",
+		Description: "Each event has the newest state of one thing: a run, the wallet, a " +
+			"top-up or a notification. Each thing has at most 4 events a second; changes in " +
+			"between are combined. The first frame has only an id, and all later changes are " +
+			"sent. Of events for changes made together, only the last has the id. After " +
+			"resync, reload what is shown: too much has changed since Last-Event-ID, or it is " +
+			"unknown how much.",
 		Access: auth.Read, Rate: limits.Read, Tickets: true, NamedEvents: told(),
 	}, func(_ context.Context, from *operation.Caller, in *streamRequest) (operation.Events,
 		error) {

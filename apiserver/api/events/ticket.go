@@ -12,7 +12,7 @@ import (
 
 // StreamTicket is a ticket that opens one stream.
 type StreamTicket struct {
-	Ticket    string   `json:"ticket" doc:"The query parameter ticket of GET /api/events/stream"`
+	Ticket    string   `json:"ticket" doc:"Value of the query parameter ticket of GET /api/events/stream"`
 	ExpiresAt api.Time `json:"expiresAt"`
 }
 
@@ -21,10 +21,10 @@ func (r Resource) issue() *operation.Operation {
 	return operation.Define(operation.Declaration{
 		ID: "svc_issue_ticket", Routes: operation.Routes("POST /api/events/ticket"), Group: group,
 		Summary: "Makes a ticket that opens one stream of events",
-		Description: "For pages of browsers, which cannot send a bearer credential with a " +
-			"stream. It is good for a minute, once, at any server, and its stream ends with the " +
-			"credential that asked for it. A page that is signed in by cookie needs none. Beyond " +
-			"20 of a customer the oldest one goes.",
+		Description: "For browser pages, which cannot send a bearer credential with a stream. " +
+			"A ticket is valid for a minute, once, on any server. Its stream ends when the " +
+			"credential that asked for it does. A page signed in by cookie needs none. Beyond " +
+			"20 tickets of a customer, the oldest one is dropped.",
 		Access: auth.Read, Rate: limits.General, Status: 201,
 	}, func(ctx context.Context, from *operation.Caller, _ *struct{}) (StreamTicket, error) {
 		ticket := auth.NewTicket()

@@ -18,7 +18,7 @@ import (
 // target is the target of both calls of a deletion.
 type target struct {
 	ID       ids.ID `path:"id"`
-	WithData bool   `query:"withData" default:"false" doc:"All rows of the group, too"`
+	WithData bool   `query:"withData" default:"false" doc:"Also delete all rows of the group"`
 }
 
 // deletion is the requested deletion, with the count of the group's rows. Rows of runs that are not
@@ -61,10 +61,10 @@ func (r Resource) previewDelete() *operation.Operation {
 		ID:      "svc_preview_delete_group",
 		Routes:  operation.Routes("POST /api/scraper/group/{id}/preview-delete"),
 		Group:   group,
-		Summary: "Shows what the deletion of a group would do",
-		Description: api.PreviewDescription + " All scrapers of the group go with it, and so " +
-			"do the groups that merges and matches made of it. rows are those of runs that have " +
-			"ended; openRuns are stopped.",
+		Summary: "Shows what deleting a group would do",
+		Description: api.PreviewDescription + " All scrapers of the group are deleted with it, " +
+			"and so are the groups that merges and matches made from it. rows counts the rows " +
+			"of ended runs; the openRuns are stopped.",
 		Access: auth.Write, Agents: operation.Adds, Rate: limits.General, Errors: deleteErrors,
 	}, func(ctx context.Context, from *operation.Caller, in *target) (api.DeletionPreview, error) {
 		deletion, err := in.deletion(ctx, r, from)
@@ -111,10 +111,10 @@ func (r Resource) delete() *operation.Operation {
 		Group:    group,
 		Summary:  "Deletes a group with its scrapers after a preview",
 		ToAgents: api.CommitToAgents + " Its runs are stopped.",
-		Description: api.CommitDescription + " Its runs are stopped. Their records stay, and so " +
-			"does what was charged. Without withData its rows stay, too, and are read by run. " +
-			"With it nobody sees them from then on, and they go in the background. Rows that " +
-			"its scrapers have in other groups stay.",
+		Description: api.CommitDescription + " Its runs are stopped. Their records and charges " +
+			"stay. Without withData its rows stay, too, and can be read by run. With withData " +
+			"its rows are hidden at once and deleted in the background. Rows that its scrapers " +
+			"have in other groups stay.",
 		Access: auth.Write, Agents: operation.Destroys,
 		Rate: limits.General, Idempotency: operation.Required,
 		Errors: append([]fault.Code{fault.LimitReached, fault.NotFound}, api.CommitErrors()...),

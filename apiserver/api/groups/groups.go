@@ -40,21 +40,21 @@ func (r Resource) Operations() []*operation.Operation {
 
 // Group is the specification's GroupDTO.
 type Group struct {
-	ID                  ids.ID      `json:"id" doc:"Empty or omitted: create"`
-	Name                string      `json:"name" required:"true" min:"1" max:"200" form:"line" doc:"Groups may share one: what tells them apart is the id"`
-	DataTable           string      `json:"dataTable" pattern:"^([a-z0-9_]{1,63})?$" doc:"Label of the group's data collection; made from the name when empty"`
-	StartType           string      `json:"startType" enum:"MANUAL,DAILY,WEEKLY,NONE" default:"MANUAL" doc:"DAILY and WEEKLY start the scrapers without a schedule of their own; NONE pauses all"`
-	ScheduleTimezone    string      `json:"scheduleTimezone" max:"64" doc:"Time zone of the group's starts, of the IANA database; empty: UTC"`
-	NextStart           api.Time    `json:"nextStart" stamped:"true" doc:"Null while the group does not start by itself"`
+	ID                  ids.ID      `json:"id" doc:"Empty or omitted: a new one is created"`
+	Name                string      `json:"name" required:"true" min:"1" max:"200" form:"line" doc:"Need not be unique: the id identifies a group"`
+	DataTable           string      `json:"dataTable" pattern:"^([a-z0-9_]{1,63})?$" doc:"Label of the group's data collection; made from the name if empty"`
+	StartType           string      `json:"startType" enum:"MANUAL,DAILY,WEEKLY,NONE" default:"MANUAL" doc:"DAILY and WEEKLY start the scrapers that have no schedule of their own; NONE pauses all"`
+	ScheduleTimezone    string      `json:"scheduleTimezone" max:"64" doc:"IANA time zone of the group's starts; empty: UTC"`
+	NextStart           api.Time    `json:"nextStart" stamped:"true" doc:"Null if the group does not start automatically"`
 	ShouldMatchProducts bool        `json:"shouldMatchProducts" doc:"Must be true for matching"`
-	RetentionCount      *int        `json:"retentionCount" min:"1" doc:"Newest runs of each scraper whose rows are kept; null: as the scrapers say"`
-	Quarantine          bool        `json:"quarantine" doc:"Runs count from COMPLETED on, and those that are unlike the runs before them once they are released"`
-	ChangeAlerts        []diff.Kind `json:"changeAlerts" doc:"Which changes from run to run the notice RUN_CHANGED tells of; empty: none"`
-	ChangeAlertsKey     []string    `json:"changeAlertsKey" doc:"Members that tell rows apart for it; empty: as comparisons of runs do"`
+	RetentionCount      *int        `json:"retentionCount" min:"1" doc:"How many of each scraper's newest runs keep their rows; null: each scraper's own setting applies"`
+	Quarantine          bool        `json:"quarantine" doc:"A run counts once it is COMPLETED; a run that is unlike earlier ones counts once it is released"`
+	ChangeAlerts        []diff.Kind `json:"changeAlerts" doc:"Which changes between runs the notice RUN_CHANGED reports; empty: none"`
+	ChangeAlertsKey     []string    `json:"changeAlertsKey" doc:"Members that identify a row for RUN_CHANGED; empty: as in comparisons of runs"`
 	CustomerRef         string      `json:"customerRef" stamped:"true" doc:"The owner's customerUniqueRef"`
 	ScraperCount        int         `json:"scraperCount" stamped:"true"`
-	EnrichedOf          *ids.ID     `json:"enrichedOf" stamped:"true" doc:"The group whose merged runs its rows are made of; null: none"`
-	MatchedOf           *ids.ID     `json:"matchedOf" stamped:"true" doc:"The group whose rows were matched against the catalogue; null: none"`
+	EnrichedOf          *ids.ID     `json:"enrichedOf" stamped:"true" doc:"The group whose runs were merged into this one; null: none"`
+	MatchedOf           *ids.ID     `json:"matchedOf" stamped:"true" doc:"The group whose matched rows this one holds; null: none"`
 	CreatedAt           api.Time    `json:"createdAt" stamped:"true"`
 	UpdatedAt           api.Time    `json:"updatedAt" stamped:"true"`
 }

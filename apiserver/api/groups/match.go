@@ -18,15 +18,15 @@ import (
 func (r Resource) match() *operation.Operation {
 	return operation.Define(operation.Declaration{
 		ID: "svc_match_group", Routes: operation.Routes("PUT /api/scraper/group/{id}/match"),
-		Group: group, Summary: "Looks for the products of a group's rows in the catalogue",
-		Description: "It answers once the match is queued. Read are the latest COMPLETED runs of " +
-			"the group's scrapers. What a row is stands in its columns: gtin (ean, upc, isbn), " +
-			"brand, model (mpn) and title, or the like in several languages. What is found of a row " +
-			"is one in a group of the same name with _matched behind it. It has rowId, " +
-			"catalogueId, score (0.5 to 1) and method. The methods are gtin, brand_model and " +
-			"title. A new match replaces the rows of the last one. From the first match on, " +
-			"files that are sent to the group's scrapers add to their rows. The group has to " +
-			"have shouldMatchProducts.",
+		Group: group, Summary: "Matches a group's rows with products of the catalogue",
+		Description: "It answers once the match is queued. It reads the latest COMPLETED run " +
+			"of each of the group's scrapers. A row is matched by its columns gtin (ean, upc, " +
+			"isbn), brand, model (mpn) and title, or their names in several languages. Each " +
+			"match becomes a row in a group of the same name with the suffix _matched. It has " +
+			"rowId, catalogueId, score (0.5 to 1) and method. The methods are gtin, " +
+			"brand_model and title. A new match replaces the rows of the last one. From the " +
+			"first match on, files sent to the group's scrapers add to their rows. The group " +
+			"must have shouldMatchProducts.",
 		Access: auth.Write, Agents: operation.Sets, Feature: plans.TextMatching,
 		Rate: limits.Match, Idempotency: operation.Required,
 		Errors: []fault.Code{fault.NotFound, fault.IngestCapacity, fault.IngestCapacityGlobal,

@@ -25,18 +25,18 @@ import (
 
 // GroupInput is a GroupDTO. An update may leave members out.
 type GroupInput struct {
-	ID                  ids.ID    `json:"id" doc:"Empty or omitted: create"`
-	Name                *string   `json:"name" form:"filled-line" min:"1" max:"200" doc:"Groups may share one; needed to create"`
-	DataTable           *string   `json:"dataTable" pattern:"^([a-z0-9_]{1,63})?$" doc:"Label of the group's data collection; made from the name when empty"`
-	StartType           *string   `json:"startType" enum:"MANUAL,DAILY,WEEKLY,NONE" doc:"DAILY and WEEKLY start the scrapers without a schedule of their own; NONE pauses all. A new group's is MANUAL unless told."`
-	ScheduleTimezone    *string   `json:"scheduleTimezone" max:"64" doc:"Time zone of the group's starts, of the IANA database; empty: UTC"`
+	ID                  ids.ID    `json:"id" doc:"Empty or omitted: a new one is created"`
+	Name                *string   `json:"name" form:"filled-line" min:"1" max:"200" doc:"Need not be unique; required to create"`
+	DataTable           *string   `json:"dataTable" pattern:"^([a-z0-9_]{1,63})?$" doc:"Label of the group's data collection; made from the name if empty"`
+	StartType           *string   `json:"startType" enum:"MANUAL,DAILY,WEEKLY,NONE" doc:"DAILY and WEEKLY start the scrapers that have no schedule of their own; NONE pauses all. Default of a new group: MANUAL."`
+	ScheduleTimezone    *string   `json:"scheduleTimezone" max:"64" doc:"IANA time zone of the group's starts; empty: UTC"`
 	NextStart           api.Time  `json:"nextStart" stamped:"true"`
 	ShouldMatchProducts *bool     `json:"shouldMatchProducts" doc:"Must be true for matching"`
-	RetentionCount      Retention `json:"retentionCount" doc:"Keep the rows of this many newest runs of each scraper, whatever the scrapers say; null: as they say"`
-	Quarantine          *bool     `json:"quarantine" doc:"Runs count, and are read with the group's, from COMPLETED on; one that is unlike the runs before it counts once it is released"`
+	RetentionCount      Retention `json:"retentionCount" doc:"How many of each scraper's newest runs keep their rows; overrides the scrapers' own settings. Null: those apply"`
+	Quarantine          *bool     `json:"quarantine" doc:"A run counts, and its rows are read with the group's, once it is COMPLETED. A run that is unlike earlier ones counts once it is released"`
 	// ChangeAlerts and ChangeAlertsKey are nil if the body leaves them out.
-	ChangeAlerts    []diff.Kind `json:"changeAlerts" unique:"true" max:"3" doc:"Which changes from run to run the notice RUN_CHANGED tells of: ADDED, REMOVED, CHANGED; empty: none"`
-	ChangeAlertsKey []string    `json:"changeAlertsKey" unique:"true" max:"5" each:"max=4096" doc:"Members that tell rows apart for it, such as sku; empty: as comparisons of runs do"`
+	ChangeAlerts    []diff.Kind `json:"changeAlerts" unique:"true" max:"3" doc:"Which changes between runs the notice RUN_CHANGED reports: ADDED, REMOVED, CHANGED; empty: none"`
+	ChangeAlertsKey []string    `json:"changeAlertsKey" unique:"true" max:"5" each:"max=4096" doc:"Members that identify a row for RUN_CHANGED, such as sku; empty: as in comparisons of runs"`
 	CustomerRef     string      `json:"customerRef" stamped:"true"`
 	ScraperCount    int         `json:"scraperCount" stamped:"true"`
 	EnrichedOf      *ids.ID     `json:"enrichedOf" stamped:"true"`
@@ -95,10 +95,10 @@ func (r *putRequest) Validate() fault.List {
 func (r Resource) put() *operation.Operation {
 	return operation.Define(operation.Declaration{
 		ID: "svc_put_group", Routes: operation.Routes("PUT /api/scraper/group"), Group: group,
-		Summary: "Creates a group, or changes the one with the given id",
-		Description: "What an update does not name stays as it is. An id that is not one of the " +
-			"customer's groups is refused. With retentionCount, rows of older runs are deleted in " +
-			"the background when a run has ended.",
+		Summary: "Creates a group, or updates the one with the given id",
+		Description: "Members that an update does not name stay as they are. An id that is not " +
+			"one of the customer's groups is refused. With retentionCount, the rows of older " +
+			"runs are deleted in the background when a run ends.",
 		Access: auth.Write, Agents: operation.Adds,
 		Rate: limits.General, Idempotency: operation.Required,
 		Errors: []fault.Code{fault.NotFound, fault.LimitReached, fault.PlanLimitReached,

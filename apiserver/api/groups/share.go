@@ -22,9 +22,10 @@ func (Resource) listShared() *operation.Operation {
 	return operation.Define(operation.Declaration{
 		ID: "svc_list_shared_groups", Routes: operation.Routes(
 			"GET /api/scraper/shared/group/list"), Group: shared,
-		Summary: "Lists the groups that others share with the customer",
-		Description: "They are shared with the e-mail address of its profile. Their rows, " +
-			"categories, runs and link errors are read by the operations of one's own groups.",
+		Summary: "Lists the groups that others have shared with the customer",
+		Description: "These groups are shared with the e-mail address in the customer's " +
+			"profile. Their rows, categories, runs and link errors are read with the same " +
+			"operations as the customer's own.",
 		Access: auth.Read, Agents: operation.Reads, Rate: limits.Read,
 	}, func(_ context.Context, from *operation.Caller, _ *struct{}) ([]Group, error) {
 		list := []Group{}
@@ -42,7 +43,7 @@ func (Resource) listShared() *operation.Operation {
 
 // ShareInput is one recipient of a share.
 type ShareInput struct {
-	Email      string `json:"email" max:"254" required:"true" format:"email" doc:"Of a customer's profile; nobody has to have it yet"`
+	Email      string `json:"email" max:"254" required:"true" format:"email" doc:"Address in a customer's profile; no customer needs to have it yet"`
 	Permission string `json:"permission" enum:"READ" default:"READ"`
 }
 
@@ -67,10 +68,10 @@ func (r Resource) share() *operation.Operation {
 	return operation.Define(operation.Declaration{
 		ID: "svc_share_group", Routes: operation.Routes("PUT /api/scraper/shared/group/{id}"),
 		Group:   shared,
-		Summary: "Shares a group with others for reading, by their e-mail addresses",
-		Description: "All addresses are added or none; who has the group already keeps it. The " +
-			"answer does not tell whether an address is a customer's. A group is shared with " +
-			"100 addresses at most, the groups of a customer 2,000 times.",
+		Summary: "Shares a group with others, by e-mail address, for reading",
+		Description: "Either all addresses are added or none; existing shares stay. The answer " +
+			"does not reveal whether an address is a customer's. A group can have 100 shares, " +
+			"a customer's groups together 2,000.",
 		Access: auth.Write, Agents: operation.Sets,
 		Feature: plans.DataSharing, Rate: limits.General,
 		Idempotency: operation.Required,
@@ -89,7 +90,7 @@ func (r Resource) share() *operation.Operation {
 
 type revokeRequest struct {
 	ID    ids.ID `path:"id"`
-	Email string `query:"email" max:"254" required:"true" doc:"In whatever case"`
+	Email string `query:"email" max:"254" required:"true" doc:"Case does not matter"`
 }
 
 // revoke is DELETE /api/scraper/shared/group/{id}.
@@ -97,7 +98,7 @@ func (r Resource) revoke() *operation.Operation {
 	return operation.Define(operation.Declaration{
 		ID:     "svc_revoke_group_share",
 		Routes: operation.Routes("DELETE /api/scraper/shared/group/{id}"), Group: shared,
-		Summary: "Ends the share of a group with an e-mail address",
+		Summary: "Ends the sharing of a group with an e-mail address",
 		Access:  auth.Write, Agents: operation.Destroys,
 		Rate: limits.General, Idempotency: operation.Required,
 		Errors: []fault.Code{fault.NotFound},
@@ -118,7 +119,7 @@ func (Resource) recipients() *operation.Operation {
 	return operation.Define(operation.Declaration{
 		ID:     "svc_list_group_shares",
 		Routes: operation.Routes("GET /api/scraper/shared/group/{id}/list"), Group: shared,
-		Summary: "Lists the e-mail addresses that a group is shared with, for its owner",
+		Summary: "Lists, for the owner, the e-mail addresses that a group is shared with",
 		Access:  auth.Read, Agents: operation.Reads,
 		Rate: limits.Read, Errors: []fault.Code{fault.NotFound},
 	}, func(_ context.Context, from *operation.Caller, in *recipientsRequest) ([]string, error) {

@@ -19,13 +19,15 @@ type startsRequest struct {
 // starts is GET /api/scraper/group/{id}/starts.
 func (Resource) starts() *operation.Operation {
 	return operation.Define(operation.Declaration{
-		ID:      "svc_list_group_starts",
-		Routes:  operation.Routes("GET /api/scraper/group/{id}/starts"),
-		Group:   group,
-		Summary: "Answers when a group starts by itself, and what became of its newest starts",
-		Description: "Scrapers with a schedule of their own have starts of their own. The first " +
-			"start of which the balance, the plan or a recipe refuses scrapers is told as " +
-			"SCHEDULED_START_REFUSED. Those behind it are not, for the same reason.",
+		ID:     "svc_list_group_starts",
+		Routes: operation.Routes("GET /api/scraper/group/{id}/starts"),
+		Group:  group,
+		Summary: "Returns when a group next starts automatically, and the outcome of its " +
+			"newest starts",
+		Description: "Scrapers with a schedule of their own have starts of their own. " +
+			"SCHEDULED_START_REFUSED is sent for the first start in which the balance, the " +
+			"plan or a recipe refuses scrapers. Later starts refused for the same reason send " +
+			"nothing.",
 		Access: auth.Read, Agents: operation.Reads,
 		Rate: limits.Read, Errors: []fault.Code{fault.NotFound},
 	}, func(_ context.Context, from *operation.Caller, in *startsRequest) (api.Starts, error) {

@@ -18,9 +18,9 @@ import (
 // StartTypeForGroup is the specification's StartTypeForGroupDTO: how a scraper of a group starts.
 type StartTypeForGroup struct {
 	ScraperID ids.ID   `json:"scraperId"`
-	StartType string   `json:"startType" enum:"MANUAL,DAILY,WEEKLY,NONE" doc:"The group's"`
-	Schedule  string   `json:"schedule" doc:"The scraper's own cron expression, which wins; empty: it starts with its group"`
-	NextStart api.Time `json:"nextStart" doc:"Null while nothing starts it by itself"`
+	StartType string   `json:"startType" enum:"MANUAL,DAILY,WEEKLY,NONE" doc:"Start type of the group"`
+	Schedule  string   `json:"schedule" doc:"The scraper's own cron expression, which takes precedence; empty: it starts with its group"`
+	NextStart api.Time `json:"nextStart" doc:"Null if it does not start automatically"`
 }
 
 type startTypeRequest struct {
@@ -34,11 +34,12 @@ func (r Resource) putStartType() *operation.Operation {
 		ID:      "svc_put_group_start_type",
 		Routes:  operation.Routes("PUT /api/scraper/group/{id}/start-type/{startType}"),
 		Group:   group,
-		Summary: "Says how the scrapers of a group start",
-		Description: "DAILY and WEEKLY start between 00:00 and 06:00 (of Monday) in the group's " +
-			"time zone, at a minute that is the group's own. A scraper's own schedule wins. NONE " +
-			"pauses both, MANUAL the group's alone. Of starts that were missed the newest is made " +
-			"up for if it is under an hour old. A scraper that runs is skipped.",
+		Summary: "Sets how the scrapers of a group start",
+		Description: "DAILY starts between 00:00 and 06:00 in the group's time zone, WEEKLY " +
+			"does so on Mondays. The minute is fixed for each group. A scraper's own schedule " +
+			"takes precedence. NONE pauses both schedules, MANUAL only the group's. If starts " +
+			"were missed, the newest is made up for if it is under an hour old. A running " +
+			"scraper is skipped.",
 		Access: auth.Write, Agents: operation.Sets,
 		Rate: limits.General, Idempotency: operation.Required,
 		Errors: []fault.Code{fault.NotFound, fault.FeatureNotInPlan},

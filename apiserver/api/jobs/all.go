@@ -17,12 +17,12 @@ import (
 )
 
 type allRequest struct {
-	GroupID ids.ID   `query:"groupId" doc:"Runs in this group alone: one of the customer's, or one that is shared with it"`
+	GroupID ids.ID   `query:"groupId" doc:"Only runs in this group, which is the customer's own or shared with it"`
 	From    api.Time `query:"from" agent:"hidden" doc:"Queued at this time or later"`
 	To      api.Time `query:"to" agent:"hidden" doc:"Queued before this time"`
 	Limit   int      `query:"limit" default:"100" min:"1" clamp:"1000"`
-	Cursor  string   `query:"cursor" max:"1024" doc:"nextCursor of the page before"`
-	Format  string   `query:"format" agent:"hidden" default:"json" enum:"json,csv,jsonl" doc:"json answers a page; csv and jsonl answer all that follows, and limit does not count"`
+	Cursor  string   `query:"cursor" max:"1024" doc:"nextCursor of the previous page"`
+	Format  string   `query:"format" agent:"hidden" default:"json" enum:"json,csv,jsonl" doc:"json returns one page; csv and jsonl return everything that follows, and ignore limit"`
 }
 
 // Validate implements operation.Validator.
@@ -36,11 +36,11 @@ func (r Resource) all() *operation.Operation {
 	return operation.Define(operation.Declaration{
 		ID:     "svc_list_all_scraper_jobs",
 		Routes: operation.Routes("GET /api/scraper/load-history/all"), Group: group,
-		Summary: "Reads all of the customer's runs, newest first, by cursor",
-		Description: "There is no last page: the cursor leads to the first run that is still " +
-			"kept. Deleted ones are among them, runs that are launched meanwhile are not. With " +
-			"groupId it reads a group, also one that is shared with the customer; an answer " +
-			"under way breaks off when that ends.",
+		Summary: "Reads all the customer's runs, newest first, by cursor",
+		Description: "There is no page limit: the cursor leads to the oldest run still kept. " +
+			"Deleted runs are included; runs launched meanwhile are not. groupId may be a " +
+			"group that is shared with the customer. An answer under way breaks off when the " +
+			"sharing ends.",
 		Media:  api.ExportTypes(),
 		Access: auth.Read, Agents: operation.Reads, Rate: limits.Read, Timeout: 10 * time.Minute,
 		Errors: []fault.Code{fault.InvalidCursor},

@@ -29,16 +29,16 @@ const errorsAtOnce = 1_000
 type LinkError struct {
 	URL    string     `json:"url"`
 	Status *uint16    `json:"status" doc:"HTTP status of the last answer; null without one"`
-	Error  string     `json:"error" scraped:"url" doc:"What went wrong, in words"`
-	Code   fault.Code `json:"code" doc:"What went wrong, for programs"`
-	Place  string     `json:"place" doc:"To go on behind this error with after"`
+	Error  string     `json:"error" scraped:"url" doc:"What went wrong, as text"`
+	Code   fault.Code `json:"code" doc:"What went wrong, as a code for programs"`
+	Place  string     `json:"place" doc:"Position of this error; pass it as after to continue behind it"`
 }
 
 type errorsRequest struct {
 	GroupID ids.ID `path:"groupId"`
 	JobID   ids.ID `path:"jobId"`
-	Limit   int    `query:"limit" default:"100000" min:"1" clamp:"100000" doc:"At most so many errors"`
-	After   string `query:"after" pattern:"^[0-9]{1,10}\\.[0-9]{1,10}$" doc:"place of the last error already known"`
+	Limit   int    `query:"limit" default:"100000" min:"1" clamp:"100000" doc:"The most errors to return"`
+	After   string `query:"after" pattern:"^[0-9]{1,10}\\.[0-9]{1,10}$" doc:"place of the last error that you have"`
 }
 
 // errors is GET /api/scraper/load-history/group/{groupId}/job/{jobId}/errors.
@@ -46,9 +46,9 @@ func (r Resource) errors() *operation.Operation {
 	return operation.Define(operation.Declaration{
 		ID:     "svc_list_scraper_job_errors",
 		Routes: operation.Routes("GET /api/scraper/load-history/group/{groupId}/job/{jobId}/errors"), Group: group,
-		Summary: "Lists the errors of a run's links, in the order of its list",
-		Description: "At most 100,000; when there are as many as limit, those behind them " +
-			"come with after.",
+		Summary: "Lists the errors of a run's links, in list order",
+		Description: "At most 100,000 errors are listed. If there are as many as limit, use " +
+			"after to get the next ones.",
 		Access: auth.Read, Agents: operation.Reads, Rate: limits.Read, Timeout: 2 * time.Minute,
 		Errors: []fault.Code{fault.JobNotFound},
 	}, func(ctx context.Context, from *operation.Caller,

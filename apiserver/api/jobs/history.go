@@ -21,12 +21,12 @@ import (
 
 type historyRequest struct {
 	Filters     string   `query:"filters" max:"30000" code:"invalid_filter" doc:"JSON filter on groupId, scraperId and state, for example {\"state\":{\"$in\":[\"PENDING\",\"RUNNING\"]}}"`
-	WithDeleted bool     `query:"withDeleted" default:"false" doc:"Runs that were deleted by their rows or with their scraper, too"`
+	WithDeleted bool     `query:"withDeleted" default:"false" doc:"Include runs whose rows or scraper were deleted"`
 	From        api.Time `query:"from" doc:"Queued at this time or later"`
 	To          api.Time `query:"to" doc:"Queued before this time"`
 	Page        int      `query:"page" default:"0" min:"0" max:"100000" code:"invalid_page"`
 	Size        int      `query:"size" default:"20" min:"1" clamp:"200" code:"invalid_page"`
-	Sort        string   `query:"sort" max:"64" default:"started,desc" code:"invalid_sort" doc:"A field, then asc or desc: started, finished, queued, state, successLinks, errorLinks, totalLinks, itemsQuantity, totalRequests, deliveredPages, duration or chargedMicros"`
+	Sort        string   `query:"sort" max:"64" default:"started,desc" code:"invalid_sort" doc:"One of started, finished, queued, state, successLinks, errorLinks, totalLinks, itemsQuantity, totalRequests, deliveredPages, duration or chargedMicros, then asc or desc"`
 }
 
 // Validate implements operation.Validator.
@@ -37,9 +37,9 @@ func (r Resource) history() *operation.Operation {
 	return operation.Define(operation.Declaration{
 		ID: "svc_list_scraper_jobs", Routes: operation.Routes("GET /api/scraper/load-history"),
 		Group:   group,
-		Summary: "Lists the customer's runs, newest first unless told otherwise",
-		Description: "With a groupId in filters that names one group which is shared with the " +
-			"customer, the runs in that group.",
+		Summary: "Lists the customer's runs, newest first by default",
+		Description: "If groupId in filters names one group that is shared with the customer, " +
+			"the list has the runs in that group.",
 		Access: auth.Read, Agents: operation.Reads, Rate: limits.Read,
 		Errors: []fault.Code{fault.InvalidFilter, fault.InvalidSort, fault.InvalidPage},
 	}, func(ctx context.Context, from *operation.Caller, in *historyRequest) (api.Page[Job],

@@ -41,22 +41,22 @@ type Job struct {
 	GroupID            ids.ID            `json:"groupId"`
 	State              model.JobState    `json:"state"`
 	Queued             api.Time          `json:"queued"`
-	Started            api.Time          `json:"started" doc:"Until the first page goes out, when it was queued"`
-	Finished           api.Time          `json:"finished" doc:"Null until nothing of the run is under way any more"`
-	SuccessLinks       uint32            `json:"successLinks" doc:"Links read to the end of their pages"`
+	Started            api.Time          `json:"started" doc:"When the first page was dispatched; until then, when the run was queued"`
+	Finished           api.Time          `json:"finished" doc:"Null while anything of the run is still under way"`
+	SuccessLinks       uint32            `json:"successLinks" doc:"Links whose pages were all read"`
 	ErrorLinks         uint32            `json:"errorLinks" doc:"Links that ended with an error"`
 	TotalLinks         uint32            `json:"totalLinks" doc:"Links of the run"`
 	ItemsQuantity      uint64            `json:"itemsQuantity" doc:"Rows stored"`
-	TotalRequests      uint64            `json:"totalRequests" doc:"Pages brought to an end, delivered or errored"`
+	TotalRequests      uint64            `json:"totalRequests" doc:"Pages finished, delivered or errored"`
 	DeliveredPages     uint64            `json:"deliveredPages"`
 	Duration           *int64            `json:"duration" doc:"Milliseconds from started to finished"`
 	ErrorMessage       *string           `json:"errorMessage"`
 	StopReason         *model.StopReason `json:"stopReason" doc:"STOPPED_BY_CUSTOMER, WALLET_INSUFFICIENT_BALANCE or MAX_CHARGE_REACHED"`
-	LaunchedByCustomer bool              `json:"launchedByCustomer" doc:"False when the owner of a shared group launched it"`
-	MaxChargeMicros    *int64            `json:"maxChargeMicros" doc:"The cap it was launched with, in micros, millionths of a euro; null for those with whom the group is shared"`
-	ChargedMicros      *int64            `json:"chargedMicros" doc:"Charged so far, in micros, millionths of a euro; null for those with whom the group is shared"`
-	IgnoresRobots      bool              `json:"ignoresRobots" doc:"robots.txt was switched off for it"`
-	QuarantineReason   *string           `json:"quarantineReason" doc:"Why the run is held back, in words: it counts as no last run until it is released. Null: it is not held back."`
+	LaunchedByCustomer bool              `json:"launchedByCustomer" doc:"False if the owner of a shared group launched it"`
+	MaxChargeMicros    *int64            `json:"maxChargeMicros" doc:"The run's cost cap, in micros, millionths of a euro; null for people with whom the group is shared"`
+	ChargedMicros      *int64            `json:"chargedMicros" doc:"Charged so far, in micros, millionths of a euro; null for people with whom the group is shared"`
+	IgnoresRobots      bool              `json:"ignoresRobots" doc:"The run ignored robots.txt"`
+	QuarantineReason   *string           `json:"quarantineReason" doc:"Why the run is held back, as text: until it is released, it does not count as the last run. Null: it is not held back."`
 }
 
 // NewJob converts a run's record to the API's form, for its owner or a reader. Only the owner sees

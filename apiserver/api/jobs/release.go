@@ -22,9 +22,9 @@ func (r Resource) release() *operation.Operation {
 	return operation.Define(operation.Declaration{
 		ID:     "svc_release_scraper_job",
 		Routes: operation.Routes("POST /api/scraper-job-status/{id}/release"), Group: group,
-		Summary: "Has a run that is held back count as its scraper's last one",
-		Description: "A run of a group with quarantine that is unlike the runs before it is held " +
-			"back; its quarantineReason says why. Released, it counts, and later runs are " +
+		Summary: "Releases a run that is held back, so that it counts as its scraper's last run",
+		Description: "In a group with quarantine, a run that is unlike earlier ones is held " +
+			"back; its quarantineReason says why. Once released, it counts, and later runs are " +
 			"compared with it, too. A run that is not held back stays as it is.",
 		Access: auth.Write, Agents: operation.Sets, Rate: limits.General,
 		Idempotency: operation.Optional, Errors: []fault.Code{fault.JobNotFound},

@@ -21,17 +21,17 @@ const frameEvery = 200 * time.Millisecond
 
 // JobProgress is the data of a frame.
 type JobProgress struct {
-	State          string            `json:"state" doc:"RUNNING, then SUCCESS, FAILED or CANCELLED; the last three come once nothing of the run is under way any more"`
+	State          string            `json:"state" doc:"RUNNING, then SUCCESS, FAILED or CANCELLED once nothing of the run is under way"`
 	ItemsQuantity  uint64            `json:"itemsQuantity" doc:"Rows stored"`
-	TotalRequests  uint64            `json:"totalRequests" doc:"Pages brought to an end, delivered or errored"`
-	Duration       *int64            `json:"duration,omitempty" doc:"Milliseconds; in the last frame"`
+	TotalRequests  uint64            `json:"totalRequests" doc:"Pages finished, delivered or errored"`
+	Duration       *int64            `json:"duration,omitempty" doc:"Milliseconds; only in the last frame"`
 	ErrorMessage   *string           `json:"errorMessage,omitempty"`
 	StopReason     *model.StopReason `json:"stopReason,omitempty"`
 	SuccessLinks   uint32            `json:"successLinks"`
 	ErrorLinks     uint32            `json:"errorLinks"`
 	TotalLinks     uint32            `json:"totalLinks"`
 	DeliveredPages uint64            `json:"deliveredPages"`
-	ChargedMicros  *int64            `json:"chargedMicros" doc:"Charged so far, in micros, millionths of a euro; null for those with whom the group is shared"`
+	ChargedMicros  *int64            `json:"chargedMicros" doc:"Charged so far, in micros, millionths of a euro; null for people with whom the group is shared"`
 }
 
 // NewProgress is the progress of a run, for its owner or a reader.
@@ -58,15 +58,15 @@ func streamState(j *client.Job) string {
 }
 
 type streamRequest struct {
-	ID ids.ID `path:"id" doc:"A job. Of svc_stream_scraper it may be a scraper, whose active or else newest run is meant."`
+	ID ids.ID `path:"id" doc:"Id of a job. In svc_stream_scraper it may be the id of a scraper: its active run, or else its newest one."`
 }
 
-const streamDescription = "Events named status, each with the whole progress. The first one " +
+const streamDescription = "Events named status, each with the whole progress. The first event " +
 	"comes at once. The last one has the final state, and then the stream ends. Ids are the " +
-	"job's index in the log of changes. Whoever comes back gets the newest state first, so " +
-	"nothing that Last-Event-ID names has to be sent again."
+	"job's index in the change log. A client that reconnects gets the newest state first, so " +
+	"nothing is replayed from Last-Event-ID."
 
-const streamToAgents = "Answers how it has ended, or how far it is."
+const streamToAgents = "Returns how the run ended, or how far it is."
 
 // stream is GET /api/scraper-job-status/{id}/stream.
 func (r Resource) stream() *operation.Operation {

@@ -21,7 +21,7 @@ func (r Resource) delete() *operation.Operation {
 		ID: "svc_delete_key", Routes: operation.Routes("DELETE /api/key/{id}"), Group: group,
 		Summary: "Revokes an API key at once",
 		Description: "A key may revoke any key of its customer, itself included; keys of scope " +
-			"LLM_READ may not.",
+			"LLM_READ cannot.",
 		Access: auth.Write, Agents: operation.Destroys, Rate: limits.General,
 		Errors: []fault.Code{fault.KeyNotFound},
 	}, func(ctx context.Context, from *operation.Caller, in *deleteRequest) (operation.None,

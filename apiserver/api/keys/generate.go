@@ -19,16 +19,16 @@ type GeneratedKey struct {
 	Prefix    string      `json:"prefix" doc:"7 characters"`
 	Name      string      `json:"name"`
 	Scope     model.Scope `json:"scope" enum:"USER,LLM_READ,LLM_FULL"`
-	Key       string      `json:"key" doc:"The whole key. It is never shown again."`
+	Key       string      `json:"key" doc:"The whole key. It is shown only once."`
 	CreatedAt api.Time    `json:"createdAt"`
-	ExpiresAt api.Time    `json:"expiresAt" doc:"From when it is refused; null: it does not expire"`
+	ExpiresAt api.Time    `json:"expiresAt" doc:"From when the key is refused; null: it does not expire"`
 }
 
 type generateRequest struct {
 	Name  string      `query:"name" form:"filled-line" required:"true" min:"1" max:"64" doc:"Label of the key"`
-	Scope model.Scope `query:"scope" required:"true" enum:"USER,LLM_READ,LLM_FULL" code:"invalid_scope" doc:"What it may do"`
+	Scope model.Scope `query:"scope" required:"true" enum:"USER,LLM_READ,LLM_FULL" code:"invalid_scope" doc:"What the key may do"`
 	// ExpiresAt is 0 if it is missing.
-	ExpiresAt api.Time `query:"expiresAt" doc:"From when it is refused, a time to come; without it the key does not expire"`
+	ExpiresAt api.Time `query:"expiresAt" doc:"From when the key is refused, in the future; without it the key does not expire"`
 }
 
 // generate is PUT /api/key/generate.
@@ -36,8 +36,8 @@ func (r Resource) generate() *operation.Operation {
 	return operation.Define(operation.Declaration{
 		ID: "svc_generate_key", Routes: operation.Routes("PUT /api/key/generate"), Group: group,
 		Summary: "Makes an API key",
-		Description: "The answer holds the whole key, once. Its secret has 256 random bits. Keys of " +
-			"scope LLM_READ and LLM_FULL cannot make keys. A key that has expired is refused " +
+		Description: "Only this answer holds the whole key. Its secret has 256 random bits. " +
+			"Keys of scope LLM_READ and LLM_FULL cannot make keys. An expired key is refused " +
 			"like an unknown one, and stays in the list until it is deleted.",
 		Access: auth.Mint, Rate: limits.Mint,
 		Errors: []fault.Code{fault.InvalidScope, fault.LimitReached},

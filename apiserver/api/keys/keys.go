@@ -40,8 +40,8 @@ type Key struct {
 	CreatedAt  api.Time    `json:"createdAt"`
 	LastUsedAt api.Time    `json:"lastUsedAt"`
 	// LastUsedAddress is nil if the key was never used, or if its caller is unknown.
-	LastUsedAddress *string  `json:"lastUsedAddress" doc:"The caller's, as far as trusted proxies say"`
-	ExpiresAt       api.Time `json:"expiresAt" doc:"From when it is refused; null: it does not expire"`
+	LastUsedAddress *string  `json:"lastUsedAddress" doc:"Address of the last caller, as far as trusted proxies report it"`
+	ExpiresAt       api.Time `json:"expiresAt" doc:"From when the key is refused; null: it does not expire"`
 }
 
 // NewKey converts a key to the API's form. touches may know later uses than the record.

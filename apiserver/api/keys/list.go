@@ -17,8 +17,8 @@ type KeyList struct {
 }
 
 type listRequest struct {
-	Q    string   `query:"q" agent:"hidden" max:"200" doc:"Text in the name, whatever the case"`
-	Sort string   `query:"sort" agent:"hidden" max:"64" code:"invalid_sort" doc:"name or createdAt, then asc or desc; oldest first unless told"`
+	Q    string   `query:"q" agent:"hidden" max:"200" doc:"Text in the name; case does not matter"`
+	Sort string   `query:"sort" agent:"hidden" max:"64" code:"invalid_sort" doc:"name or createdAt, then asc or desc; default: oldest first"`
 	From api.Time `query:"from" agent:"hidden" doc:"Created at this time or later"`
 	To   api.Time `query:"to" agent:"hidden" doc:"Created before this time"`
 }

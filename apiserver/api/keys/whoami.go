@@ -21,15 +21,15 @@ type Identity struct {
 	ID          ids.ID      `json:"id"`
 	CreatedAt   api.Time    `json:"createdAt"`
 	LastUsedAt  api.Time    `json:"lastUsedAt"`
-	ExpiresAt   api.Time    `json:"expiresAt" doc:"Of a key: from when it is refused; null: it does not expire"`
-	Admin       bool        `json:"admin" doc:"It may call what administrators may"`
+	ExpiresAt   api.Time    `json:"expiresAt" doc:"For a key: from when it is refused; null: it does not expire"`
+	Admin       bool        `json:"admin" doc:"The caller may use the operations of administrators"`
 }
 
 // whoAmI is GET /api/key/whoami.
 func (r Resource) whoAmI() *operation.Operation {
 	return operation.Define(operation.Declaration{
 		ID: "svc_whoami", Routes: operation.Routes("GET /api/key/whoami"), Group: group,
-		Summary: "Says who the credential belongs to",
+		Summary: "Returns who the credential belongs to",
 		Access:  auth.Read, Agents: operation.Reads, Rate: limits.Read,
 	}, func(_ context.Context, from *operation.Caller, _ *struct{}) (Identity, error) {
 		if from.SignIn() {

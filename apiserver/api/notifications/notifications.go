@@ -33,22 +33,22 @@ func (r Resource) Operations() []*operation.Operation {
 
 // Notification tells the customer about an event.
 type Notification struct {
-	ID        ids.ID      `json:"id" doc:"Of what happened: the same wherever it is told, and however often"`
-	Event     model.Event `json:"event" doc:"One of the identifiers of the preferences, or MORE_NOTICES"`
+	ID        ids.ID      `json:"id" doc:"Id of what happened: the same in every channel and in repeats"`
+	Event     model.Event `json:"event" doc:"One of the preferences' identifiers, or MORE_NOTICES"`
 	Title     string      `json:"title"`
 	Text      string      `json:"text"`
 	CreatedAt api.Time    `json:"createdAt"`
 	Read      bool        `json:"read"`
-	JobID     *ids.ID     `json:"jobId" doc:"The run that it is about"`
+	JobID     *ids.ID     `json:"jobId" doc:"The run concerned"`
 	ScraperID *ids.ID     `json:"scraperId" doc:"The run's scraper, or the one whose start was refused"`
-	KeyID     *ids.ID     `json:"keyId" doc:"The API key that it is about"`
-	GroupID   *ids.ID     `json:"groupId" doc:"The group that it is about"`
+	KeyID     *ids.ID     `json:"keyId" doc:"The API key concerned"`
+	GroupID   *ids.ID     `json:"groupId" doc:"The group concerned"`
 	// TransactionID is the id of a wallet transaction.
-	TransactionID *ids.ID `json:"transactionId" doc:"The transaction of the top-up that it is about"`
+	TransactionID *ids.ID `json:"transactionId" doc:"The transaction of the top-up concerned"`
 	WebhookID     *ids.ID `json:"webhookId" doc:"The webhook that was switched off"`
-	Count         uint64  `json:"count" doc:"How many notices it stands for: 1, but for MORE_NOTICES"`
+	Count         uint64  `json:"count" doc:"How many notices it stands for: 1, except for MORE_NOTICES"`
 	// Facts are the same as in a webhook's call.
-	Facts notices.NotificationFacts `json:"facts" doc:"What its title and text are made of: the member that the event is about"`
+	Facts notices.NotificationFacts `json:"facts" doc:"Data behind the title and text: only the member for the event is present"`
 }
 
 // NewNotification converts a notice to the API's form.
@@ -83,7 +83,7 @@ type UnreadNotifications struct {
 }
 
 type listRequest struct {
-	Unread bool `query:"unread" default:"false" doc:"Lists those alone that were not read"`
+	Unread bool `query:"unread" default:"false" doc:"Lists only unread notifications"`
 	Page   int  `query:"page" default:"0" min:"0" max:"100000" code:"invalid_page"`
 	Size   int  `query:"size" default:"20" min:"1" clamp:"200" code:"invalid_page"`
 }
@@ -93,8 +93,8 @@ func (Resource) list() *operation.Operation {
 	return operation.Define(operation.Declaration{
 		ID: "svc_list_notifications", Routes: operation.Routes("GET /api/notifications"),
 		Group: group, Summary: "Lists the customer's notifications, newest first",
-		Description: "They stay for 90 days. Beyond 1,000 the oldest one that was read goes. " +
-			"While none was read, the newest one counts those that find no room.",
+		Description: "Notifications are kept for 90 days. Beyond 1,000, the oldest read one is " +
+			"removed. If none was read, the newest one counts those that found no room.",
 		Access: auth.Read, Agents: operation.Reads, Rate: limits.Read,
 		Errors: []fault.Code{fault.InvalidPage},
 	}, func(_ context.Context, from *operation.Caller, in *listRequest) (api.Page[Notification],
@@ -145,8 +145,8 @@ type putRequest struct {
 func (r Resource) put() *operation.Operation {
 	return operation.Define(operation.Declaration{
 		ID: "svc_put_notification", Routes: operation.Routes("PUT /api/notifications/{id}"),
-		Group: group, Summary: "Notes that a notification was read, or that it was not",
-		Description: "Answers how many are unread then.",
+		Group: group, Summary: "Marks a notification as read or unread",
+		Description: "Returns how many are then unread.",
 		Access:      auth.Write, Agents: operation.Sets, Rate: limits.General,
 		Errors: []fault.Code{fault.NotFound},
 	}, func(ctx context.Context, from *operation.Caller, in *putRequest) (UnreadNotifications,
@@ -164,8 +164,8 @@ func (r Resource) put() *operation.Operation {
 func (r Resource) readAll() *operation.Operation {
 	return operation.Define(operation.Declaration{
 		ID: "svc_read_notifications", Routes: operation.Routes("POST /api/notifications/read"),
-		Group: group, Summary: "Notes that all notifications were read",
-		Description: "Answers how many are unread then: those that came meanwhile.",
+		Group: group, Summary: "Marks all notifications as read",
+		Description: "Returns how many are then unread: those that came meanwhile.",
 		Access:      auth.Write, Agents: operation.Sets, Rate: limits.General,
 	}, func(ctx context.Context, from *operation.Caller, _ *struct{}) (UnreadNotifications,
 		error) {

@@ -18,14 +18,14 @@ import (
 
 // CurlPreviewInput is the body of a preview of a curl command.
 type CurlPreviewInput struct {
-	ID      ids.ID `json:"id" doc:"Of a scraper that a proposal is to replace"`
+	ID      ids.ID `json:"id" doc:"Id of the scraper that a proposal will replace"`
 	Name    string `json:"name" form:"filled-line" required:"true" min:"1" max:"200"`
 	GroupID ids.ID `json:"groupId" required:"true"`
-	Curl    string `json:"curl" max:"131072" required:"true" min:"1" doc:"As browsers copy it, for bash or Windows cmd"`
+	Curl    string `json:"curl" max:"131072" required:"true" min:"1" doc:"A curl command as browsers copy it, for bash or Windows cmd"`
 }
 
 type curlBasedRequest struct {
-	MaxCharge *int64           `query:"maxChargeMicros" agent:"required" min:"0" doc:"The call is refused rather than cost more, in micros, millionths of a euro"`
+	MaxCharge *int64           `query:"maxChargeMicros" agent:"required" min:"0" doc:"The call is refused if it could cost more than this, in micros, millionths of a euro"`
 	Body      CurlPreviewInput `body:"json" limit:"262144"`
 }
 
@@ -36,7 +36,7 @@ func (r Resource) fromCurl() *operation.Operation {
 	return operation.Define(operation.Declaration{
 		ID: curlBasedID, Routes: operation.Routes("POST /api/scraper-simple/curl-based"),
 		Group:       group,
-		Summary:     "Proposes scrapers for the answer to a request, given as a curl command",
+		Summary:     "Proposes scrapers for the answer to a request given as a curl command",
 		Description: description,
 		Access:      auth.Read, Agents: operation.Spends,
 		Feature: plans.API, Rate: limits.Preview, Timeout: trial.Timeout,

@@ -20,12 +20,12 @@ type FieldsPreviewInput struct {
 // FieldsPreview is the answer to a preview of fields.
 type FieldsPreview struct {
 	URL       string         `json:"url"`
-	Fields    map[string]any `json:"fields" scraped:"url" doc:"What the page says, by the names asked for; null where it says nothing"`
+	Fields    map[string]any `json:"fields" scraped:"url" doc:"Values on the page, by requested name; null if there is none"`
 	ElapsedMs int64          `json:"elapsedMs"`
 }
 
 type fieldsRequest struct {
-	MaxCharge *int64             `query:"maxChargeMicros" agent:"required" min:"0" doc:"The call is refused rather than cost more, in micros, millionths of a euro"`
+	MaxCharge *int64             `query:"maxChargeMicros" agent:"required" min:"0" doc:"The call is refused if it could cost more than this, in micros, millionths of a euro"`
 	Body      FieldsPreviewInput `body:"json" limit:"65536"`
 }
 
@@ -36,12 +36,12 @@ func (r Resource) fields() *operation.Operation {
 	return operation.Define(operation.Declaration{
 		ID: fieldsID, Routes: operation.Routes("POST /api/scraper-simple/preview-from-url"),
 		Group:   group,
-		Summary: "Looks for fields on a page by their names",
-		Description: "The names are hints. They are looked up in what the page states for " +
-			"machines, in its tables and lists of labels, and in elements that are called so. " +
-			"What a proposal for the page would find counts, too. Where the server has one, a " +
-			"language model is asked for the rest. Of a list the first item counts. The page is " +
-			"fetched and paid like any other. One that says nothing of what is asked costs " +
+		Summary: "Finds fields on a page by name",
+		Description: "The names are hints. They are looked up in the page's structured data, " +
+			"in its tables and label lists, and in elements with such names. What a proposal " +
+			"for the page would find counts, too. If the server has a language model, it is " +
+			"asked for the rest. If the page is a list, the first item counts. The page is " +
+			"fetched and charged like any other. If none of the fields is found, it costs " +
 			"nothing, and the header Shoal-Reason says why. Nothing is saved.",
 		Access: auth.Read, Agents: operation.Spends, Rate: limits.Preview, Timeout: trial.Timeout,
 		Errors: append([]fault.Code{fault.TypeNotRunnable}, trial.Errors()...),

@@ -21,21 +21,21 @@ type PagePreviewInput struct {
 
 // PagePreview is a page on which fields can be picked.
 type PagePreview struct {
-	URL           string            `json:"url" doc:"Where the page is, behind redirects"`
-	Nodes         []PageNode        `json:"nodes" doc:"What the page shows, in its order. The number of a node is its place here."`
-	Cut           bool              `json:"cut" doc:"The end of a long page is left out"`
-	Pagination    *model.Pagination `json:"pagination" doc:"How its list goes on, as a scraper has it; null: it seems not to"`
-	Candidates    []PageCandidate   `json:"candidates" doc:"Recipes that make rows of the page, the best first"`
-	Tier          string            `json:"tier" doc:"The tier that brought the page: plain, render, super or render+super"`
+	URL           string            `json:"url" doc:"Address of the page after redirects"`
+	Nodes         []PageNode        `json:"nodes" doc:"What the page shows, in document order. A node's number is its index here."`
+	Cut           bool              `json:"cut" doc:"True if the end of a long page was left out"`
+	Pagination    *model.Pagination `json:"pagination" doc:"How its list continues, as a scraper's pagination; null: it seems not to"`
+	Candidates    []PageCandidate   `json:"candidates" doc:"Recipes that make rows from the page, best first"`
+	Tier          string            `json:"tier" doc:"The tier that fetched the page: plain, render, super or render+super"`
 	ChargedMicros int64             `json:"chargedMicros" doc:"What the page cost, in micros, millionths of a euro"`
-	ExpiresAt     api.Time          `json:"expiresAt" doc:"Until then it is kept"`
+	ExpiresAt     api.Time          `json:"expiresAt" doc:"The page is kept until then"`
 }
 
 // PageNode is an element or a text of the shown page, without attributes.
 type PageNode struct {
-	In   int    `json:"in" doc:"The number of the element around it; -1: none"`
-	Name string `json:"name,omitempty" doc:"Of an element: a name of HTML that runs, loads and sends nothing"`
-	Text string `json:"text,omitempty" scraped:"url" doc:"Of a text; of an img what stands for it"`
+	In   int    `json:"in" doc:"Number of the parent element; -1: none"`
+	Name string `json:"name,omitempty" doc:"For an element: its HTML name, only of elements that run, load and send nothing"`
+	Text string `json:"text,omitempty" scraped:"url" doc:"For a text: the text; for an img: its alternative text"`
 }
 
 // PageCandidate is a recipe that could be saved as a scraper, and its rows for the page.
@@ -49,8 +49,8 @@ type PageCandidate struct {
 }
 
 type pageRequest struct {
-	UseCache  bool             `query:"useCache" default:"true" doc:"Answer the page that was fetched within 10 minutes, which costs nothing"`
-	MaxCharge *int64           `query:"maxChargeMicros" min:"0" max:"9007199254740991" doc:"The call is refused rather than cost more, in micros, millionths of a euro"`
+	UseCache  bool             `query:"useCache" default:"true" doc:"Return the page fetched in the last 10 minutes, if any; costs nothing"`
+	MaxCharge *int64           `query:"maxChargeMicros" min:"0" max:"9007199254740991" doc:"The call is refused if it could cost more than this, in micros, millionths of a euro"`
 	Body      PagePreviewInput `body:"json" limit:"65536"`
 }
 
@@ -62,12 +62,11 @@ func (r Resource) page() *operation.Operation {
 		ID: pageID, Routes: operation.Routes("POST /api/scraper-simple/page"),
 		Group:   group,
 		Summary: "Shows a page to pick fields on",
-		Description: "The page comes as elements and texts without attributes, so that it can " +
-			"be shown without anything of it running, loading or sending. Scripts, styles and " +
-			"images are left out, and so is what is beyond 480 KiB or 10,000 elements. The page is " +
-			"fetched and paid like any other, and is kept for 10 minutes. Picks on it, and " +
-			"calls for the same address, are free until then, as far as the cache does not " +
-			"lose it. Nothing is saved.",
+		Description: "The page comes as elements and texts without attributes, so that nothing " +
+			"in it can run, load or send. Scripts, styles and images are left out, and so is " +
+			"everything beyond 480 KiB or 10,000 elements. The page is fetched and charged " +
+			"like any other, and is kept for 10 minutes. Until then, picks on it and calls for " +
+			"the same address are free, unless the cache loses it. Nothing is saved.",
 		Access: auth.Read, Rate: limits.Preview, Timeout: trial.Timeout,
 		Errors: trial.Errors(),
 	}, func(ctx context.Context, from *operation.Caller, in *pageRequest) (PagePreview, error) {

@@ -18,19 +18,19 @@ import (
 
 // PagePickInput is the body of a pick: the recipe so far, and the element to add.
 type PagePickInput struct {
-	URL              string                  `json:"url" max:"8192" required:"true" min:"1" doc:"As the page was asked for"`
+	URL              string                  `json:"url" max:"8192" required:"true" min:"1" doc:"Address as in the request for the page"`
 	Type             model.ScraperType       `json:"type" required:"true" enum:"SINGLE_PRODUCT,MULTIPLE_PRODUCTS"`
 	ItemsConfig      []model.Field           `json:"itemsConfig" max:"500" doc:"The fields so far; the first one makes the rows"`
 	PostProcessRules []model.PostProcessRule `json:"postProcessRules" max:"100" doc:"Applied to the rows, in this order"`
-	Element          *int                    `json:"element" min:"0" max:"100000" doc:"The number of an element; a field is made of it"`
+	Element          *int                    `json:"element" min:"0" max:"100000" doc:"Number of the element to make a field of"`
 }
 
 // PagePick is the result of a recipe for a page.
 type PagePick struct {
-	ItemsConfig []model.Field `json:"itemsConfig" doc:"With the field that was picked as the last one"`
-	Choices     []PageChoice  `json:"choices" doc:"What of the picked element the field could be, its own first"`
-	Matches     [][]int       `json:"matches" doc:"By field the numbers of the elements that it chooses, of each at most 1,000. None of a selector that is no CSS."`
-	RowCount    int           `json:"rowCount" doc:"Of the page"`
+	ItemsConfig []model.Field `json:"itemsConfig" doc:"The fields, with the picked one last"`
+	Choices     []PageChoice  `json:"choices" doc:"What the field could read from the picked element, the chosen one first"`
+	Matches     [][]int       `json:"matches" doc:"For each field, the numbers of the elements that it selects, at most 1,000 each. Empty for a selector that is not CSS."`
+	RowCount    int           `json:"rowCount" doc:"Rows of the page"`
 	Rows        []api.Row     `json:"rows" doc:"The first rows, at most 20"`
 }
 
@@ -38,7 +38,7 @@ type PagePick struct {
 type PageChoice struct {
 	Kind  model.FieldKind `json:"kind"`
 	Attr  string          `json:"attr,omitempty"`
-	Value string          `json:"value" scraped:"" doc:"In the picked element; of a long one the beginning"`
+	Value string          `json:"value" scraped:"" doc:"Value in the picked element; only the beginning if it is long"`
 }
 
 type pickRequest struct {
@@ -50,12 +50,12 @@ func (r Resource) pick() *operation.Operation {
 	return operation.Define(operation.Declaration{
 		ID:     "svc_pick_on_page",
 		Routes: operation.Routes("POST /api/scraper-simple/page/pick"), Group: group,
-		Summary: "Makes a field of an element of a page, and rows of all fields",
-		Description: "The page was asked for by POST /api/scraper-simple/page, and is kept for 10 " +
+		Summary: "Makes a field from an element of a page, and rows from all fields",
+		Description: "The page comes from POST /api/scraper-simple/page, and is kept for 10 " +
 			"minutes: a pick fetches nothing and costs nothing. The first field of " +
-			"MULTIPLE_PRODUCTS is found in all elements that stand like the picked one. Each is " +
-			"a row, and later fields are found in each row. Rows are of the page as it is " +
-			"kept. Where its end is left out, a run has more of them.",
+			"MULTIPLE_PRODUCTS matches all elements in positions like the picked one. Each is " +
+			"a row, and later fields are found within each row. Rows are made from the kept " +
+			"page. If its end was left out, a run has more rows.",
 		Access: auth.Read, Rate: limits.General, Invalid: fault.SchemaValidation,
 		Errors: []fault.Code{fault.NotFound, fault.SchemaValidation, fault.InvalidRequest,
 			fault.SourceUnreachable},

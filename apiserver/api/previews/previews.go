@@ -45,8 +45,8 @@ func (r Resource) Operations() []*operation.Operation {
 
 // ScraperProposal is a scraper that could be saved, and its rows for the page.
 type ScraperProposal struct {
-	ScraperDTO       scrapers.Scraper `json:"scraperDTO" doc:"To be saved through PUT /api/scraper"`
-	SampleData       []api.Row        `json:"sampleData" doc:"The first rows that it makes of the page, at most 20"`
+	ScraperDTO       scrapers.Scraper `json:"scraperDTO" doc:"The scraper, to be saved with PUT /api/scraper"`
+	SampleData       []api.Row        `json:"sampleData" doc:"The first rows that it makes from the page, at most 20"`
 	ExecutionTimeSec float64          `json:"executionTimeSec" doc:"How long the whole preview took"`
 }
 

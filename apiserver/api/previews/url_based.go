@@ -16,7 +16,7 @@ import (
 
 // URLPreviewInput is the body of a preview of an address.
 type URLPreviewInput struct {
-	ID          ids.ID        `json:"id" doc:"Of a scraper that a proposal is to replace"`
+	ID          ids.ID        `json:"id" doc:"Id of the scraper that a proposal will replace"`
 	Name        string        `json:"name" form:"filled-line" required:"true" min:"1" max:"200"`
 	GroupID     ids.ID        `json:"groupId" required:"true"`
 	URL         string        `json:"url" max:"8192" required:"true" min:"1"`
@@ -24,19 +24,19 @@ type URLPreviewInput struct {
 }
 
 type urlBasedRequest struct {
-	TryWithHiddenData bool            `query:"tryWithHiddenData" default:"false" doc:"Read microdata and RDFa where JSON-LD states nothing"`
-	UseCache          bool            `query:"useCache" default:"false" doc:"Answer the same preview of the last hour, if there is one"`
-	MaxCharge         *int64          `query:"maxChargeMicros" agent:"required" min:"0" doc:"The call is refused rather than cost more, in micros, millionths of a euro"`
+	TryWithHiddenData bool            `query:"tryWithHiddenData" default:"false" doc:"Read microdata and RDFa if JSON-LD states nothing"`
+	UseCache          bool            `query:"useCache" default:"false" doc:"Return the same preview from the last hour, if there is one"`
+	MaxCharge         *int64          `query:"maxChargeMicros" agent:"required" min:"0" doc:"The call is refused if it could cost more than this, in micros, millionths of a euro"`
 	Body              URLPreviewInput `body:"json" limit:"262144"`
 }
 
 const urlBasedID = "svc_preview_scraper_from_url"
 
-const description = "Every strategy that fits the page is tried. What makes rows is proposed, " +
-	"the best first, each with its first rows. A run would give the same ones. An empty array " +
-	"says that nothing was found, and the header Shoal-Reason why. The page is fetched and paid " +
-	"like any other. One on which nothing was found costs nothing. Nothing is saved. The call " +
-	"waits up to 55 s; who hangs up ends it."
+const description = "Every strategy that fits the page is tried. Those that make rows are " +
+	"proposed, best first, each with its first rows. A run would give the same rows. If " +
+	"nothing was found, the array is empty and the header Shoal-Reason says why. The page is " +
+	"fetched and charged like any other. If nothing was found, it costs nothing. Nothing is " +
+	"saved. The call waits up to 55 s; disconnecting ends it."
 
 // fromURL is POST /api/scraper-simple/url-based.
 func (r Resource) fromURL() *operation.Operation {

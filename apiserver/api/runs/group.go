@@ -18,9 +18,9 @@ import (
 // RunsOfGroup is the outcome for each scraper of a group.
 type RunsOfGroup struct {
 	GroupID      ids.ID           `json:"groupId"`
-	Jobs         []LaunchedRun    `json:"jobs" doc:"Runs that were launched, or stopped"`
-	Skipped      []SkippedScraper `json:"skipped" doc:"Scrapers that were passed over, at most 1,000"`
-	SkippedTotal int              `json:"skippedTotal" doc:"All that were passed over"`
+	Jobs         []LaunchedRun    `json:"jobs" doc:"Runs that were launched or stopped"`
+	Skipped      []SkippedScraper `json:"skipped" doc:"Scrapers that were skipped, at most 1,000"`
+	SkippedTotal int              `json:"skippedTotal" doc:"How many were skipped in all"`
 }
 
 // SkippedScraper is a scraper that was not launched with its group.
@@ -45,7 +45,7 @@ func newGroupRuns(group ids.ID, l *client.LaunchedRuns) RunsOfGroup {
 
 type groupRunRequest struct {
 	ID        ids.ID `path:"id"`
-	MaxCharge *int64 `query:"maxChargeMicros" agent:"required" min:"0" doc:"All runs together stop rather than cost more. Each gets its cheapest page, and of the rest by what its last run cost, or its links. Where no page is left a scraper is skipped as NOT_AFFORDABLE. In micros, millionths of a euro"`
+	MaxCharge *int64 `query:"maxChargeMicros" agent:"required" min:"0" doc:"The runs stop before they together cost more than this. Each gets its cheapest page; the rest is shared by the cost of each last run, or by links. A scraper left without a page is skipped as NOT_AFFORDABLE. In micros, millionths of a euro"`
 }
 
 const groupRunID = "svc_run_group"
@@ -56,11 +56,11 @@ func (r Resource) startGroup() *operation.Operation {
 		ID: groupRunID, Routes: operation.Routes("GET /api/scraper/group/{id}/run",
 			"POST /api/scraper/group/{id}/run"), Group: group,
 		Summary: "Launches a run of each scraper of a group",
-		Description: "Scrapers that cannot run are skipped, each with the reason. All runs are " +
-			"made in one step: there are all or none. Up to 1,000 runs of a customer are open at " +
-			"a time, and scrapers beyond are skipped as LIMIT_REACHED. So are those that could " +
-			"not be made ready within 45 s. Scrapers of list runs have NO_SOURCE. " +
-			"The same Idempotency-Key within 24 hours answers the original runs.",
+		Description: "Scrapers that cannot run are skipped, each with a reason. All runs are " +
+			"created in one step: all or none. A customer may have up to 1,000 open runs; " +
+			"scrapers beyond that are skipped as LIMIT_REACHED. Scrapers that could not be " +
+			"made ready within 45 s are, too. Scrapers of list runs are skipped as NO_SOURCE. " +
+			"The same Idempotency-Key within 24 hours returns the original runs.",
 		Access: auth.Write, Agents: operation.Spends,
 		Feature: plans.ManualRun, Rate: limits.GroupRun,
 		Idempotency: operation.Optional, Timeout: 2 * time.Minute,
@@ -87,9 +87,9 @@ func (r Resource) stopGroup() *operation.Operation {
 		ID: "svc_stop_group", Routes: operation.Routes("GET /api/scraper/group/{id}/stop",
 			"POST /api/scraper/group/{id}/stop"), Group: group,
 		Summary: "Stops all runs of a group",
-		Description: "The state of each run is final at once. Pages that are being fetched are " +
-			"still stored and charged; the call does not wait for them. Rows already there are " +
-			"kept. Scrapers that are not running are left as they are.",
+		Description: "The state of each run is final at once. Pages being fetched are still " +
+			"stored and charged; the call does not wait for them. Existing rows are kept. " +
+			"Scrapers that are not running stay as they are.",
 		Access: auth.Write, Agents: operation.Sets,
 		Rate: limits.General, Idempotency: operation.Optional,
 		Errors: []fault.Code{fault.NotFound},
@@ -108,14 +108,14 @@ const groupEstimateID = "svc_estimate_group"
 // GroupEstimate is the probable cost of a run of a group launched now. Money is in micros.
 type GroupEstimate struct {
 	GroupID            ids.ID `json:"groupId"`
-	Scrapers           int    `json:"scrapers" doc:"That would be launched"`
+	Scrapers           int    `json:"scrapers" doc:"Scrapers that would be launched"`
 	Links              int64  `json:"links"`
 	Pages              int64  `json:"pages" doc:"Pages delivered"`
 	MinMicros          int64  `json:"minMicros" doc:"Micros, millionths of a euro"`
 	MaxMicros          int64  `json:"maxMicros" doc:"Micros, millionths of a euro"`
 	BalanceMicros      int64  `json:"balanceMicros" doc:"Micros, millionths of a euro"`
-	Affordable         bool   `json:"affordable" doc:"The balance pays for maxMicros, or nothing is charged"`
-	ScrapersConsidered int    `json:"scrapersConsidered" doc:"Scrapers that the estimate goes by, at most 100; the others are taken to be like them"`
+	Affordable         bool   `json:"affordable" doc:"The balance covers maxMicros, or nothing is charged"`
+	ScrapersConsidered int    `json:"scrapersConsidered" doc:"Scrapers that the estimate is based on, at most 100; the others are assumed to be similar"`
 }
 
 // estimateGroup is POST /api/scraper/group/{id}/estimate.
@@ -123,10 +123,10 @@ func (r Resource) estimateGroup() *operation.Operation {
 	return operation.Define(operation.Declaration{
 		ID:     groupEstimateID,
 		Routes: operation.Routes("POST /api/scraper/group/{id}/estimate"), Group: group,
-		Summary: "Says what a run of a group will probably cost",
+		Summary: "Estimates what a run of a group will cost",
 		Description: "It is the sum of the estimates of the scrapers that a run of the group " +
-			"would launch. Of more than 100 it looks at 100, spread over all. Free requests are " +
-			"taken off once. It is no cap: maxChargeMicros of a launch is.",
+			"would launch. With more than 100 scrapers, it samples 100 evenly. Free requests " +
+			"are deducted once. The estimate is not a cap: maxChargeMicros of a launch is.",
 		Access: auth.Read, Agents: operation.Reads,
 		Rate: limits.Read, Errors: []fault.Code{fault.NotFound},
 	}, func(ctx context.Context, from *operation.Caller, in *groupRequest) (GroupEstimate,

@@ -26,17 +26,17 @@ const listRunTime = 20 * time.Minute
 
 // ListRun is the body of a list run.
 type ListRun struct {
-	GroupID           ids.ID            `json:"groupId" doc:"Group that stores the rows; needed without scraperId"`
-	Name              string            `json:"name" max:"200" form:"line" doc:"Name of the list's scraper, unique per customer; needed without scraperId. Resend it when retrying a failed call: it protects from running twice."`
+	GroupID           ids.ID            `json:"groupId" doc:"Group that stores the rows; required without scraperId"`
+	Name              string            `json:"name" max:"200" form:"line" doc:"Name of the list's scraper, unique per customer; required without scraperId. Resend it when retrying a failed call: it prevents a second run."`
 	URLs              []string          `json:"urls" each:"max=8192 code=INVALID_URL" alone:"json" max:"100000" code:"LIST_TOO_LARGE" doc:"The addresses"`
-	EndpointTag       string            `json:"endpointTag" max:"200" doc:"What reads the addresses instead of fields. It is websitecontacts (at most 5,000 addresses, keys of the scope LLM_FULL) or the tag of a plugin: /plugin/marketplace/pdp or /plugin/marketplace/search. It is never inferred."`
+	EndpointTag       string            `json:"endpointTag" max:"200" doc:"What reads the addresses, in place of fields: websitecontacts (at most 5,000 addresses, keys of the scope LLM_FULL) or the tag of a plugin. Plugins are /plugin/marketplace/pdp and /plugin/marketplace/search. The tag is never inferred."`
 	ScraperID         ids.ID            `json:"scraperId" doc:"Run an existing list scraper again"`
 	TemplateScraperID ids.ID            `json:"templateScraperId" doc:"Use this scraper's recipe (type, fields, pagination, politeness) on the addresses"`
-	Type              model.ScraperType `json:"type" enum:"SINGLE_PRODUCT,MULTIPLE_PRODUCTS,APPLICATION_LD_JSON" doc:"With itemsConfig: SINGLE_PRODUCT unless told"`
-	ItemsConfig       []model.Field     `json:"itemsConfig" max:"500" doc:"The fields of a row. Exactly one of itemsConfig, templateScraperId and scraperId is given."`
-	Rerun             bool              `json:"rerun" doc:"Only addresses that were never charged under this scraper"`
-	Force             bool              `json:"force" doc:"All addresses again"`
-	MaxChargeMicros   *int64            `json:"maxChargeMicros" agent:"required" min:"0" doc:"The run stops rather than cost more, in micros, millionths of a euro"`
+	Type              model.ScraperType `json:"type" enum:"SINGLE_PRODUCT,MULTIPLE_PRODUCTS,APPLICATION_LD_JSON" doc:"Only with itemsConfig; default: SINGLE_PRODUCT"`
+	ItemsConfig       []model.Field     `json:"itemsConfig" max:"500" doc:"The fields of a row. Give exactly one of itemsConfig, templateScraperId and scraperId."`
+	Rerun             bool              `json:"rerun" doc:"Run only the addresses that were never charged under this scraper"`
+	Force             bool              `json:"force" doc:"Run all addresses again"`
+	MaxChargeMicros   *int64            `json:"maxChargeMicros" agent:"required" min:"0" doc:"The run stops before it costs more than this, in micros, millionths of a euro"`
 }
 
 // LaunchedListRun is the answer to a list run.
@@ -45,9 +45,9 @@ type LaunchedListRun struct {
 	ScraperID         ids.ID         `json:"scraperId"`
 	Tag               *string        `json:"tag"`
 	LinksQueued       uint32         `json:"linksQueued"`
-	DuplicatesDropped uint32         `json:"duplicatesDropped" doc:"Addresses that the list had already"`
-	Status            model.JobState `json:"status" doc:"PENDING; FAILED for website contacts of a customer who has never topped up"`
-	Message           string         `json:"message,omitempty" doc:"Why the run has failed at once"`
+	DuplicatesDropped uint32         `json:"duplicatesDropped" doc:"Addresses that were already in the list"`
+	Status            model.JobState `json:"status" doc:"PENDING; FAILED for website contacts if the customer has never topped up"`
+	Message           string         `json:"message,omitempty" doc:"Why the run failed at once"`
 }
 
 type listRunRequest struct {
@@ -106,24 +106,25 @@ func (r Resource) startList() *operation.Operation {
 	return operation.Define(operation.Declaration{
 		ID: listRunID, Routes: operation.Routes("POST /api/scraper/url-list-run"), Group: group,
 		Summary: "Launches a run over a list of addresses",
-		ToAgents: "urls are at most 100,000, and a message has at most 1 MB: some 20,000 addresses. " +
-			"With scraperId a list runs again: rerun takes what was never charged, force all.",
-		Description: "The list comes as urls (at most 100,000) of a JSON body, or as the body " +
-			"itself (at most 5,000,000). The body is text/uri-list (an address a line, # begins " +
-			"a comment) or application/x-ndjson ({\"url\": …} a line). The other members are " +
-			"query parameters then. One invalid address refuses the whole list and is named; " +
-			"nothing is saved or charged then. Addresses that are equal in canonical form are " +
-			"taken once. The first run of a list makes its scraper. With scraperId it runs " +
-			"again: rerun takes what was never charged, and force takes all. They take it from " +
-			"urls or, without urls, from the list last given. urls without either are all taken. " +
-			"With endpointTag websitecontacts each website has one row: website, email, " +
-			"emails_all, email_source_url, domain_match (yes, no, unknown or empty), status, " +
-			"checked_at. EMAIL_FOUND and NO_EMAIL_PUBLISHED cost two credits. " +
-			"EMAIL_NOT_EXTRACTABLE, PAGE_NOT_READABLE, SITE_UNREACHABLE, SOCIAL_PROFILE_ONLY and " +
-			"DAILY_LIMIT_REACHED cost nothing. The daily limits (UTC) are 2,000 websites, 800 " +
-			"that end uncharged, and 3 reads of a domain. A customer who has never topped up " +
-			"gets a run that has failed with a message. With the tag of a plugin the rows are " +
-			"those of MARKETPLACE, described at PUT /api/scraper.",
+		ToAgents: "urls has at most 100,000 addresses, but a message at most 1 MB: some " +
+			"20,000. With scraperId a list runs again: rerun takes addresses never charged, " +
+			"force takes all.",
+		Description: "The list comes as urls of a JSON body (at most 100,000), or as the body " +
+			"itself (at most 5,000,000). The body is text/uri-list (one address per line, # " +
+			"begins a comment) or application/x-ndjson ({\"url\": …} per line). The other " +
+			"members are then query parameters. If one address is invalid, the whole list is " +
+			"refused and the address named; nothing is saved or charged. Addresses with the " +
+			"same canonical form are taken once. The first run of a list creates its scraper. " +
+			"With scraperId the list runs again: rerun takes addresses never charged, force " +
+			"takes all. Both take them from urls or, without urls, from the newest list. urls " +
+			"without either are all run. With endpointTag websitecontacts each website has one " +
+			"row: website, email, emails_all, email_source_url, domain_match (yes, no, unknown " +
+			"or empty), status, checked_at. EMAIL_FOUND and NO_EMAIL_PUBLISHED cost two " +
+			"credits. EMAIL_NOT_EXTRACTABLE, PAGE_NOT_READABLE, SITE_UNREACHABLE, " +
+			"SOCIAL_PROFILE_ONLY and DAILY_LIMIT_REACHED cost nothing. The daily limits (UTC) " +
+			"are 2,000 websites, 800 that end uncharged, and 3 reads of a domain. If the " +
+			"customer has never topped up, the run fails at once with a message. With the tag " +
+			"of a plugin, rows are those of MARKETPLACE, described at PUT /api/scraper.",
 		Access: auth.Write, Agents: operation.Spends,
 		Feature: plans.ManualRun, Rate: limits.ListRun,
 		Idempotency: operation.Optional, Timeout: listRunTime,

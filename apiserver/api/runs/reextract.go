@@ -18,12 +18,12 @@ import (
 
 // ReExtractInput names the run whose bodies are read again, and the recipe for it.
 type ReExtractInput struct {
-	JobID ids.ID `json:"jobId" required:"true" doc:"A run of the scraper that has ended, whose bodies were kept"`
+	JobID ids.ID `json:"jobId" required:"true" doc:"An ended run of the scraper whose bodies were kept"`
 	// A null member means the scraper's own.
-	Type             *model.ScraperType       `json:"type" enum:"SINGLE_PRODUCT,MULTIPLE_PRODUCTS,APPLICATION_LD_JSON,AI_CONF" doc:"In place of the scraper's; null: that one"`
-	ItemsConfig      *[]model.Field           `json:"itemsConfig" min:"1" max:"500" doc:"In place of the scraper's; null: those"`
-	PostProcessRules *[]model.PostProcessRule `json:"postProcessRules" max:"100" doc:"In place of the scraper's; null: those"`
-	Schema           *model.SchemaRef         `json:"schema" doc:"In place of the scraper's, of AI_CONF; null: that one"`
+	Type             *model.ScraperType       `json:"type" enum:"SINGLE_PRODUCT,MULTIPLE_PRODUCTS,APPLICATION_LD_JSON,AI_CONF" doc:"Used in place of the scraper's type; null: the scraper's"`
+	ItemsConfig      *[]model.Field           `json:"itemsConfig" min:"1" max:"500" doc:"Used in place of the scraper's own; null: the scraper's"`
+	PostProcessRules *[]model.PostProcessRule `json:"postProcessRules" max:"100" doc:"Used in place of the scraper's own; null: the scraper's"`
+	Schema           *model.SchemaRef         `json:"schema" doc:"For AI_CONF: used in place of the scraper's schema; null: the scraper's"`
 }
 
 type reExtractRequest struct {
@@ -36,14 +36,14 @@ func (r Resource) reExtract() *operation.Operation {
 	return operation.Define(operation.Declaration{
 		ID: "svc_re_extract", Routes: operation.Routes("POST /api/scraper/{id}/re-extract"),
 		Group:   group,
-		Summary: "Makes a run of the kept bodies of an earlier run",
-		Description: "The pages that the run of jobId has read are read again as they were kept " +
-			"(config.keepBodyDays). They are read by the scraper as it is now, or with what the " +
-			"call names in its place. The scraper stays as it is. No site is asked and nothing is charged. The " +
-			"run stands in the history as any other. Its rows are seen once all of it is there, " +
-			"and a run that is stopped leaves nothing. A page whose body is not kept any more " +
-			"ends with the error body_gone. One that brought no rows keeps its error: it was not " +
-			"paid for. Currencies are converted by the rates that counted when the page was " +
+		Summary: "Extracts an earlier run again, from its kept bodies",
+		Description: "A new run reads the pages of the run jobId again from their kept bodies " +
+			"(config.keepBodyDays). It uses the current scraper, or what the call names in its " +
+			"place. The scraper does not change. No site is asked and nothing is charged. The " +
+			"run appears in the history like any other. Its rows appear once it is complete; " +
+			"if it is stopped, it leaves none. A page whose body is no longer kept ends with " +
+			"the error body_gone. A page that had no rows keeps its error, since it was not " +
+			"paid for. Currencies are converted at the rates that applied when the page was " +
 			"fetched. No language model is asked.",
 		Access: auth.Write, Agents: operation.Adds, Feature: plans.ManualRun, Rate: limits.Run,
 		Idempotency: operation.Optional, Invalid: fault.SchemaValidation,

@@ -17,7 +17,7 @@ import (
 
 type runRequest struct {
 	ID        ids.ID `path:"id"`
-	MaxCharge *int64 `query:"maxChargeMicros" agent:"required" min:"0" doc:"The run stops rather than cost more, in micros, millionths of a euro"`
+	MaxCharge *int64 `query:"maxChargeMicros" agent:"required" min:"0" doc:"The run stops before it costs more than this, in micros, millionths of a euro"`
 }
 
 const runID = "svc_run_scraper"
@@ -31,13 +31,11 @@ func (r Resource) start() *operation.Operation {
 		ID: runID, Routes: operation.Routes("GET /api/scraper/{id}/run",
 			"POST /api/scraper/{id}/run"), Group: group,
 		Summary: "Launches a run of a scraper",
-		Description: "A scraper with a site reads its links, those first that no run has " +
-			"visited. Otherwise the start address is checked (it resolves and may be reached), not " +
-			"fetched. Scrapers of the type " +
-			"SEARCH_ENGINE_SEARCH ask one of the server's search engines for each query. The " +
-			"same Idempotency-Key " +
-			"within 24 hours answers the original run. Scrapers of list runs run through POST " +
-			"/api/scraper/url-list-run.",
+		Description: "A scraper with a site reads the site's links, unvisited ones first. " +
+			"Otherwise the launch checks that the start address resolves and is allowed, but " +
+			"does not fetch it. SEARCH_ENGINE_SEARCH scrapers ask one of the server's search " +
+			"engines for each query. The same Idempotency-Key within 24 hours returns the " +
+			"original run. Scrapers of list runs are run with POST /api/scraper/url-list-run.",
 		Access: auth.Write, Agents: operation.Spends, Feature: plans.ManualRun, Rate: limits.Run,
 		Idempotency: operation.Optional, Timeout: runTime,
 		Errors: append([]fault.Code{fault.ScraperNotFound, fault.TypeNotRunnable,

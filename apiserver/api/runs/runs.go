@@ -53,6 +53,6 @@ func (r Resource) Operations() []*operation.Operation {
 type LaunchedRun struct {
 	JobID     ids.ID         `json:"jobId"`
 	ScraperID ids.ID         `json:"scraperId"`
-	Status    model.JobState `json:"status" doc:"PENDING; RUNNING of kept bodies"`
+	Status    model.JobState `json:"status" doc:"PENDING; RUNNING for a run from kept bodies"`
 	QueuedAt  api.Time       `json:"queuedAt"`
 }

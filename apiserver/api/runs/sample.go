@@ -16,8 +16,8 @@ const sampleID = "svc_get_scraper_sample_data"
 
 type sampleRequest struct {
 	ID        ids.ID `path:"id"`
-	UseCache  bool   `query:"useCache" default:"false" doc:"Answer the sample of the last hour, if there is one of the scraper as it is now"`
-	MaxCharge *int64 `query:"maxChargeMicros" agent:"required" min:"0" doc:"The call is refused rather than cost more, in micros, millionths of a euro"`
+	UseCache  bool   `query:"useCache" default:"false" doc:"Return the sample from the last hour, if the scraper has not changed since"`
+	MaxCharge *int64 `query:"maxChargeMicros" agent:"required" min:"0" doc:"The call is refused if it could cost more than this, in micros, millionths of a euro"`
 }
 
 // sample is GET /api/scraper/{id}/get-sample-data.
@@ -25,12 +25,12 @@ func (r Resource) sample() *operation.Operation {
 	return operation.Define(operation.Declaration{
 		ID: sampleID, Routes: operation.Routes("GET /api/scraper/{id}/get-sample-data"),
 		Group:   group,
-		Summary: "Runs a scraper on its first page and answers the rows",
-		Description: "The first page of the start address, or of the first address of the newest " +
-			"list, is fetched and paid like any other. A sample from the cache costs nothing. " +
-			"The rows are answered and not kept. Where there are none the header Shoal-Reason " +
-			"says why. At most 1,000 rows and about 768 KiB are answered. The call waits up to " +
-			"55 s; who hangs up ends the run.",
+		Summary: "Runs a scraper on its first page and returns the rows",
+		Description: "It fetches the first page of the start address, or of the first address " +
+			"of the newest list. The page is charged like any other. A sample from the cache " +
+			"costs nothing. The rows are returned but not stored. If there are none, the " +
+			"header Shoal-Reason says why. At most 1,000 rows and about 768 KiB are returned. " +
+			"The call waits up to 55 s; disconnecting ends the run.",
 		Access: auth.Read, Agents: operation.Spends, Rate: limits.Sample, Timeout: trial.Timeout,
 		Errors: append([]fault.Code{fault.NotFound, fault.TypeNotRunnable, fault.SchemaGone,
 			fault.SearchNotConfigured}, trial.Errors()...),

@@ -25,9 +25,9 @@ func (r Resource) stop() *operation.Operation {
 		ID:     "svc_stop_scraper",
 		Routes: operation.Routes("GET /api/scraper/{id}/stop", "POST /api/scraper/{id}/stop"),
 		Group:  group, Summary: "Stops a scraper's run",
-		Description: "The run's state is final at once. Pages that are being fetched are still " +
-			"stored and charged. The call waits for them, up to 10 s. A scraper that is not " +
-			"running is left as it is. Rows already there are kept.",
+		Description: "The run's state is final at once. Pages being fetched are still stored " +
+			"and charged. The call waits for them, up to 10 s. A scraper that is not running " +
+			"stays as it is. Existing rows are kept.",
 		Access: auth.Write, Agents: operation.Sets,
 		Rate: limits.General, Idempotency: operation.Required, Status: 200,
 		Errors: []fault.Code{fault.NotFound},

@@ -25,7 +25,7 @@ func (r Resource) previewDelete() *operation.Operation {
 	return operation.Define(operation.Declaration{
 		ID:     "svc_preview_delete_customer_schema",
 		Routes: operation.Routes("POST /api/schema/customer/{id}/preview-delete"), Group: group,
-		Summary:     "Shows what the deletion of a schema of the customer would do",
+		Summary:     "Shows what deleting a schema of the customer would do",
 		Description: api.PreviewDescription,
 		Access:      auth.Write, Agents: operation.Adds, Rate: limits.General,
 		Errors: []fault.Code{fault.SchemaNotFound},
@@ -55,7 +55,7 @@ func (r Resource) delete() *operation.Operation {
 		Group:    group,
 		Summary:  "Deletes a schema of the customer after a preview",
 		ToAgents: api.CommitToAgents,
-		Description: api.CommitDescription + " AI_CONF scrapers that refer to the schema stay " +
+		Description: api.CommitDescription + " AI_CONF scrapers that refer to the schema stay, " +
 			"and fail at their next run.",
 		Access: auth.Write, Agents: operation.Destroys,
 		Rate: limits.General, Idempotency: operation.Required,

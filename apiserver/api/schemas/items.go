@@ -39,10 +39,11 @@ func (Resource) items() *operation.Operation {
 	}
 	return operation.Define(operation.Declaration{
 		ID: "svc_list_schema_items", Routes: operation.Routes("GET /api/schema/items/existing"),
-		Group:       group,
-		Summary:     "Lists common field names with their JSON types",
-		Description: "AI_CONF finds these in what pages state; other names work too.",
-		Access:      auth.Read, Agents: operation.Reads, Rate: limits.Read,
+		Group:   group,
+		Summary: "Lists common field names with their JSON types",
+		Description: "AI_CONF finds these fields in pages' structured data; other names work, " +
+			"too.",
+		Access: auth.Read, Agents: operation.Reads, Rate: limits.Read,
 	}, func(context.Context, *operation.Caller, *struct{}) ([]CommonField, error) {
 		return items, nil
 	})

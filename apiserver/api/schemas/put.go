@@ -23,9 +23,9 @@ func (r Resource) put() *operation.Operation {
 		ID: "svc_create_customer_schema", Routes: operation.Routes("PUT /api/schema/customer"),
 		Group:   group,
 		Summary: "Creates a schema of the customer, or replaces the one with the given id",
-		Description: "The content is compiled: what cannot check a row is refused, with its " +
-			"place. Runs that began before a " +
-			"change go on with the schema as it was.",
+		Description: "The content is compiled: a schema that cannot check rows is refused, and " +
+			"the error says where. Runs that began before a change continue with the old " +
+			"schema.",
 		Access: auth.Write, Agents: operation.Adds,
 		Rate: limits.General, Idempotency: operation.Required,
 		Invalid: fault.SchemaValidation,
@@ -40,8 +40,8 @@ func (r Resource) put() *operation.Operation {
 func (r Resource) putGlobal() *operation.Operation {
 	return operation.Define(operation.Declaration{
 		ID: "svc_put_global_schema", Routes: operation.Routes("PUT /api/schema"), Group: group,
-		Summary: "Creates a global schema, or replaces the one with the given id, or " +
-			"type and version",
+		Summary: "Creates a global schema, or replaces the one with the given id, or with the " +
+			"given type and version",
 		Description: "Every customer may read global schemas and use them in AI_CONF scrapers.",
 		Access:      auth.Admin, Rate: limits.General, Idempotency: operation.Optional,
 		Invalid: fault.SchemaValidation,

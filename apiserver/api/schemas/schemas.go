@@ -39,15 +39,15 @@ func (r Resource) Operations() []*operation.Operation {
 
 // Schema is the specification's Schema.
 type Schema struct {
-	ID             ids.ID          `json:"id" doc:"Set to update; an id that is not one of the customer's schemas creates a new one"`
-	Name           string          `json:"name" max:"200" form:"line" doc:"Of the list; the content's title, the template's name or type and version when empty"`
+	ID             ids.ID          `json:"id" doc:"Set it to update a schema; an id that is not one of the customer's schemas creates a new one"`
+	Name           string          `json:"name" max:"200" form:"line" doc:"Name in the list; if empty, the content's title, the template's name, or type and version"`
 	Version        int64           `json:"version" required:"true" min:"0" max:"1000000000"`
 	Type           string          `json:"type" required:"true" enum:"PRODUCT,REVIEW,ARTICLE,JOB_POSTING,REAL_ESTATE,EVENT,ORGANIZATION,SERP,CUSTOM"`
-	Content        json.RawMessage `json:"content" required:"true" object:"true" doc:"JSON Schema of an object with properties, or of an array of such objects: at most 65,536 bytes, 500 properties, references within the document only"`
+	Content        json.RawMessage `json:"content" required:"true" object:"true" doc:"JSON Schema of an object with properties, or of an array of such objects. At most 65,536 bytes and 500 properties; references only within the document"`
 	Description    string          `json:"description" max:"2000"`
-	TemplateID     string          `json:"templateId" max:"64" doc:"Global schema that it was forked from"`
+	TemplateID     string          `json:"templateId" max:"64" doc:"Global schema that this one was forked from"`
 	TemplateName   string          `json:"templateName" max:"200"`
-	DomainPatterns []string        `json:"domainPatterns" each:"min=1 max=253" max:"100" doc:"Hosts that it is meant for"`
+	DomainPatterns []string        `json:"domainPatterns" each:"min=1 max=253" max:"100" doc:"Hosts that the schema is meant for"`
 	CustomerRef    *string         `json:"customerRef" stamped:"true" doc:"Null for global schemas"`
 	CreatedAt      api.Time        `json:"createdAt" stamped:"true"`
 	UpdatedAt      api.Time        `json:"updatedAt" stamped:"true"`

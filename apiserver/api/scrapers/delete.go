@@ -19,7 +19,7 @@ import (
 // target is the target of both calls of a deletion.
 type target struct {
 	ID       ids.ID `path:"id"`
-	WithData bool   `query:"withData" default:"false" doc:"Its rows, too"`
+	WithData bool   `query:"withData" default:"false" doc:"Also delete its rows"`
 }
 
 // deletion is the requested deletion, with the count of rows that it affects. Rows of runs that are
@@ -63,8 +63,8 @@ func (r Resource) previewDelete() *operation.Operation {
 		ID:      "svc_preview_delete_scraper",
 		Routes:  operation.Routes("POST /api/scraper/{id}/preview-delete"),
 		Group:   group,
-		Summary: "Shows what the deletion of a scraper would do",
-		Description: api.PreviewDescription + " rows are those of runs that have ended; " +
+		Summary: "Shows what deleting a scraper would do",
+		Description: api.PreviewDescription + " rows counts the rows of ended runs; the " +
 			"openRuns are stopped.",
 		Access: auth.Write, Agents: operation.Adds, Rate: limits.General, Errors: deleteErrors,
 	}, func(ctx context.Context, from *operation.Caller, in *target) (api.DeletionPreview, error) {
@@ -98,9 +98,9 @@ func (r Resource) delete() *operation.Operation {
 		Group:    group,
 		Summary:  "Deletes a scraper after a preview",
 		ToAgents: api.CommitToAgents + " Its runs are stopped.",
-		Description: api.CommitDescription + " Its runs are stopped. Their records stay, and so " +
-			"does what was charged. Without withData its rows stay, too, and are read by group " +
-			"or run. With it nobody sees them from then on, and they go in the background.",
+		Description: api.CommitDescription + " Its runs are stopped. Their records and charges " +
+			"stay. Without withData its rows stay, too, and can be read by group or run. With " +
+			"withData its rows are hidden at once and deleted in the background.",
 		Access: auth.Write, Agents: operation.Destroys,
 		Rate: limits.General, Idempotency: operation.Required,
 		Errors: append([]fault.Code{fault.LimitReached, fault.ScraperNotFound},

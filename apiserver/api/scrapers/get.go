@@ -20,7 +20,7 @@ type getRequest struct {
 func (Resource) get() *operation.Operation {
 	return operation.Define(operation.Declaration{
 		ID: "svc_get_scraper", Routes: operation.Routes("GET /api/scraper/{id}"), Group: group,
-		Summary: "Answers a scraper",
+		Summary: "Returns a scraper",
 		Access:  auth.Read, Agents: operation.Reads, Rate: limits.Read,
 		Errors: []fault.Code{fault.ScraperNotFound},
 	}, func(_ context.Context, from *operation.Caller, in *getRequest) (Scraper, error) {
@@ -37,7 +37,7 @@ func (Resource) getV2() *operation.Operation {
 	return operation.Define(operation.Declaration{
 		ID: "svc_get_scraper_v2", Routes: operation.Routes("GET /api/scraper/v2/{id}"),
 		Group:   group,
-		Summary: "Answers a scraper in the enriched form",
+		Summary: "Returns a scraper in the enriched form",
 		Access:  auth.Read, Agents: operation.Reads, Rate: limits.Read,
 		Errors: []fault.Code{fault.ScraperNotFound},
 	}, func(_ context.Context, from *operation.Caller, in *getRequest) (EnrichedScraper, error) {

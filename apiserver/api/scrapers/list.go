@@ -21,14 +21,14 @@ import (
 )
 
 type listRequest struct {
-	Q            string   `query:"q" max:"200" doc:"Text in the name, whatever the case"`
+	Q            string   `query:"q" max:"200" doc:"Text in the name; case does not matter"`
 	GroupID      ids.ID   `query:"groupId"`
-	HasRunWithin string   `query:"hasRunWithin" pattern:"^[1-9][0-9]{0,3}[mhdw]$" doc:"A run was launched within the last minutes, hours, days or weeks: 7d"`
-	Sort         string   `query:"sort" agent:"hidden" max:"64" code:"invalid_sort" doc:"name or createdAt, then asc or desc; newest first unless told"`
+	HasRunWithin string   `query:"hasRunWithin" pattern:"^[1-9][0-9]{0,3}[mhdw]$" doc:"Only scrapers with a run launched in the last minutes, hours, days or weeks: 7d"`
+	Sort         string   `query:"sort" agent:"hidden" max:"64" code:"invalid_sort" doc:"name or createdAt, then asc or desc; default: newest first"`
 	From         api.Time `query:"from" agent:"hidden" doc:"Created at this time or later"`
 	To           api.Time `query:"to" agent:"hidden" doc:"Created before this time"`
 	Limit        int      `query:"limit" default:"100" min:"1" clamp:"1000"`
-	Cursor       string   `query:"cursor" max:"1024" doc:"nextCursor of the page before, with all else as it was"`
+	Cursor       string   `query:"cursor" max:"1024" doc:"nextCursor of the previous page, with all other parameters unchanged"`
 }
 
 // Validate implements operation.Validator.
@@ -48,10 +48,9 @@ type listPlace struct {
 func (r Resource) list() *operation.Operation {
 	return operation.Define(operation.Declaration{
 		ID: "svc_list_scrapers", Routes: operation.Routes("GET /api/scraper/list"), Group: group,
-		Summary: "Lists the customer's scrapers, newest first unless sorted",
-		Description: "A page may have fewer scrapers than limit although more follow, when " +
-			"they are large.",
-		Access: auth.Read, Agents: operation.Reads, Rate: limits.Read,
+		Summary:     "Lists the customer's scrapers, newest first by default",
+		Description: "A page of large scrapers may have fewer than limit although more follow.",
+		Access:      auth.Read, Agents: operation.Reads, Rate: limits.Read,
 		Errors: []fault.Code{fault.InvalidCursor, fault.InvalidSort},
 	}, func(_ context.Context, from *operation.Caller, in *listRequest) (api.CursorPage[Scraper],
 		error) {

@@ -13,15 +13,15 @@ import (
 
 // UploadLimits are the limits of file uploads (specification 8).
 type UploadLimits struct {
-	MaxUploadBytes      UploadSizes `json:"maxUploadBytes" doc:"Largest file, by its form; the operator may lower it for a customer"`
+	MaxUploadBytes      UploadSizes `json:"maxUploadBytes" doc:"Largest file, by format; the operator may lower it for a customer"`
 	MaxJSONBodyBytes    int64       `json:"maxJsonBodyBytes" doc:"Largest body of a JSON upload"`
-	MaxJSONUploads      int         `json:"maxJsonUploads" doc:"JSON uploads at a time"`
+	MaxJSONUploads      int         `json:"maxJsonUploads" doc:"How many JSON uploads are taken at a time"`
 	MaxColumns          int         `json:"maxColumns"`
-	MaxColumnNameLength int         `json:"maxColumnNameLength" doc:"Characters"`
+	MaxColumnNameLength int         `json:"maxColumnNameLength" doc:"Most characters of a column's name"`
 	MaxCellBytes        int64       `json:"maxCellBytes"`
 	MaxRowBytes         int64       `json:"maxRowBytes"`
-	MaxNameLength       int         `json:"maxNameLength" doc:"Characters of an upload's name"`
-	MaxHeavyImports     int         `json:"maxHeavyImports" doc:"Uploads of xlsx and appending ones at a time"`
+	MaxNameLength       int         `json:"maxNameLength" doc:"Most characters of an upload's name"`
+	MaxHeavyImports     int         `json:"maxHeavyImports" doc:"How many xlsx and appending uploads are imported at a time"`
 	MaxUploadSeconds    int         `json:"maxUploadSeconds"`
 	MinUploadBitsPerSec int64       `json:"minUploadBitsPerSecond"`
 }
@@ -52,7 +52,7 @@ func (Resource) parameters() *operation.Operation {
 	return operation.Define(operation.Declaration{
 		ID:     "svc_get_config_parameters",
 		Routes: operation.Routes("GET /api/scraper/config/parameters"), Group: group,
-		Summary: "Answers the limits of the caller's file uploads",
+		Summary: "Returns the limits of the caller's file uploads",
 		Access:  auth.Read, Agents: operation.Reads, Rate: limits.Read,
 	}, func(_ context.Context, from *operation.Caller, _ *struct{}) (UploadLimits, error) {
 		own := limit

@@ -21,15 +21,15 @@ import (
 type previewRuleRequest struct {
 	Body struct {
 		Rule        model.PostProcessRule `json:"rule" required:"true"`
-		SampleValue json.RawMessage       `json:"sampleValue" doc:"The source field's value, of any type; null when left out"`
+		SampleValue json.RawMessage       `json:"sampleValue" doc:"The source field's value, of any type; null if left out"`
 	} `body:"json"`
 }
 
 // RulePreview is the result of a rule for one value.
 type RulePreview struct {
-	Output   json.RawMessage `json:"output" doc:"What would be written to outputField; null, too, where nothing would be"`
-	Rate     json.RawMessage `json:"rate,omitempty" doc:"Of CURRENCY_CONVERT: what one unit of the source is worth, a number"`
-	RateDate string          `json:"rateDate,omitempty" doc:"Of CURRENCY_CONVERT: the day of the reference rate, yyyy-MM-dd"`
+	Output   json.RawMessage `json:"output" doc:"What would be written to outputField; also null if nothing would be"`
+	Rate     json.RawMessage `json:"rate,omitempty" doc:"For CURRENCY_CONVERT: what one unit of the source is worth, a number"`
+	RateDate string          `json:"rateDate,omitempty" doc:"For CURRENCY_CONVERT: the day of the reference rate, yyyy-MM-dd"`
 }
 
 // previewRule is POST /api/scraper/preview-rule.
@@ -37,17 +37,18 @@ func (r Resource) previewRule() *operation.Operation {
 	return operation.Define(operation.Declaration{
 		ID: "svc_preview_scraper_rule", Routes: operation.Routes("POST /api/scraper/preview-rule"),
 		Group:   group,
-		Summary: "Applies a post-process rule to one value; persists nothing",
-		Description: "A text source of CURRENCY_CONVERT may be a price as sites write it, such " +
-			"as 1.234,50 EUR. Signs, letters and symbols around its one number do not count. The " +
+		Summary: "Applies a post-process rule to one value, without saving anything",
+		Description: "The source of CURRENCY_CONVERT may be a price as sites write it, such as " +
+			"1.234,50 EUR. Signs, letters and symbols around its one number are ignored. The " +
 			"output is the source times the rate, without rounding. A rate between two " +
-			"currencies other than the euro has 10 significant digits. Weekends and bank " +
-			"holidays take the European Central Bank's rate of the day before. Rates count " +
-			"from 16:00 UTC of their day. A source that is null, or no number, writes nothing. REGEX_CLEAN takes pattern (RE2, up to 512 " +
-			"characters). With it goes replacement ($1 and ${name} stand for groups), or group, " +
-			"whose text in the first match is the output. onNoMatch is KEEP (the source as it " +
-			"is), NULL or EMPTY. ENUM_MAP looks up numbers and booleans as JSON writes them; " +
-			"without a match and a default it writes nothing.",
+			"currencies other than the euro has 10 significant digits. On weekends and bank " +
+			"holidays, the European Central Bank's previous rate applies. Rates apply from " +
+			"16:00 UTC of their day. If the source is null or not a number, nothing is " +
+			"written. REGEX_CLEAN takes pattern (RE2, up to 512 characters), and either " +
+			"replacement or group. In replacement, $1 and ${name} stand for groups; with " +
+			"group, the output is that group's text in the first match. onNoMatch is KEEP (the " +
+			"unchanged source), NULL or EMPTY. ENUM_MAP looks up numbers and booleans as " +
+			"written in JSON. Without a match and a default it writes nothing.",
 		Access: auth.Read, Agents: operation.Reads,
 		Rate: limits.General, Invalid: fault.SchemaValidation,
 		Errors: []fault.Code{fault.SchemaValidation},

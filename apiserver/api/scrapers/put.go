@@ -14,24 +14,24 @@ import (
 	"shoal.dev/shoal/pkg/rules"
 )
 
-const putDescription = "All of it is sent always. An id that is not one of the customer's " +
-	"scrapers is refused. What this version cannot run (other types) is " +
-	"refused with type_not_runnable rather than kept and ignored. Of a FILE scraper, sent with " +
-	"its id, name, groupRef and config.retentionCount may change; what it has none of is " +
-	"refused. Rows stay in the group that they were stored in. MARKETPLACE " +
-	"and SEARCH_ENGINE_SEARCH have fields of their own. Rows of a shop have position (in a " +
-	"list), title, url, price, priceMax, listPrice, currency, availability, condition and brand. " +
-	"They have sku, gtin, mpn, productId, category, rating, reviewCount, image, images, " +
-	"description and platform, too. Rows of a search have position, title, url, snippet, kind, " +
-	"query and page. APPLICATION_LD_JSON has a row for each thing that a page states (a Product, " +
-	"each element of an ItemList, each variant of a ProductGroup). Its properties are columns. " +
-	"Those of items within it are joined with an underscore (offers_price, brand_name). Several " +
-	"values are an array, and references are followed. itemsConfig may choose and name some, by " +
-	"column or by path (offers.price). AI_CONF has the properties of its schema. A row that does " +
-	"not fit the schema is dropped, not stored and not charged. A page that has no other ends " +
-	"with the error row_rejected. It is model_unavailable or model_limit_reached where the " +
-	"language model, asked for what the page does not state, gave no answer. It is no_rows where " +
-	"the page states nothing and there is no model."
+const putDescription = "Always send the whole scraper. An id that is not one of the customer's " +
+	"scrapers is refused. Types that this version cannot run are refused with " +
+	"type_not_runnable. For a FILE scraper, sent with its id, only name, groupRef and " +
+	"config.retentionCount may change; settings that it does not have are refused. Rows stay " +
+	"in the group in which they were stored. MARKETPLACE and SEARCH_ENGINE_SEARCH have fixed " +
+	"fields. Shop rows have position (in a list), title, url, price, priceMax, listPrice, " +
+	"currency, availability, condition and brand. They also have sku, gtin, mpn, productId, " +
+	"category, rating, reviewCount, image, images, description and platform. Search rows have " +
+	"position, title, url, snippet, kind, query and page. APPLICATION_LD_JSON makes a row for " +
+	"each thing in the page's structured data: a Product, each element of an ItemList, each " +
+	"variant of a ProductGroup. Its properties are columns. Names of nested properties are " +
+	"joined with an underscore (offers_price, brand_name). Several values become an array, and " +
+	"references are followed. itemsConfig may select and rename columns, by column or by path " +
+	"(offers.price). AI_CONF has the properties of its schema. A row that does not fit the " +
+	"schema is neither stored nor charged. If a page has only such rows, it ends with the " +
+	"error row_rejected. If the language model was asked for missing values and gave no " +
+	"answer, the error is model_unavailable or model_limit_reached. If the page states nothing " +
+	"and there is no model, it is no_rows."
 
 var putErrors = []fault.Code{fault.SchemaValidation, fault.TypeNotRunnable,
 	fault.NotFound, fault.NameTaken, fault.LimitReached, fault.PlanLimitReached,
@@ -68,10 +68,10 @@ type putV2Request struct {
 func (r Resource) putV2() *operation.Operation {
 	return operation.Define(operation.Declaration{
 		ID: "svc_create_scraper_v2", Routes: operation.Routes("PUT /api/scraper/v2"), Group: group,
-		Summary: "Creates a scraper, or replaces the one with the given id; answers the " +
+		Summary: "Creates a scraper, or replaces the one with the given id; returns the " +
 			"enriched form",
 		Description: putDescription +
-			" What the enriched form has beside the plain one is ignored.",
+			" Members that only the enriched form has are ignored.",
 		Access: auth.Write, Agents: operation.Adds,
 		Rate: limits.General, Idempotency: operation.Required,
 		Invalid: fault.SchemaValidation,

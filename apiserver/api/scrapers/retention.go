@@ -13,7 +13,7 @@ import (
 
 // RetentionInput sets how many runs keep their rows.
 type RetentionInput struct {
-	RetentionCount *int `json:"retentionCount" required:"true" min:"1" doc:"Keep the rows of this many newest runs; null: of all"`
+	RetentionCount *int `json:"retentionCount" required:"true" min:"1" doc:"How many of the newest runs keep their rows; null: all"`
 }
 
 type retentionRequest struct {
@@ -27,9 +27,9 @@ func (r Resource) retention() *operation.Operation {
 		ID:     "svc_update_scraper_retention",
 		Routes: operation.Routes("PUT /api/scraper/{id}/retention"), Group: group,
 		Summary: "Sets how many of a scraper's runs keep their rows",
-		Description: "When a run has ended, the rows of those before the newest ones are " +
-			"deleted in the background. Runs that brought no rows do not count. Run records, " +
-			"and what was charged, stay. The group's count wins over the scraper's.",
+		Description: "When a run ends, the rows of older runs are deleted in the background. " +
+			"Runs without rows do not count. Run records and charges stay. The group's count " +
+			"takes precedence over the scraper's.",
 		Access: auth.Write, Agents: operation.Sets,
 		Rate: limits.General, Idempotency: operation.Optional,
 		Errors: []fault.Code{fault.ScraperNotFound},

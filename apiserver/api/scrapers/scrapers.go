@@ -70,27 +70,27 @@ func (r Resource) Operations() []*operation.Operation {
 
 // Recipe has the members that both public forms of a scraper share.
 type Recipe struct {
-	ID                      ids.ID                  `json:"id" doc:"Empty or omitted: create"`
-	Name                    string                  `json:"name" form:"filled-line" required:"true" min:"1" max:"200" doc:"Unique per customer, that of a FILE scraper in its group"`
+	ID                      ids.ID                  `json:"id" doc:"Empty or omitted: a new one is created"`
+	Name                    string                  `json:"name" form:"filled-line" required:"true" min:"1" max:"200" doc:"Unique per customer; for a FILE scraper, unique in its group"`
 	GroupRef                ids.ID                  `json:"groupRef" required:"true" doc:"Id of the owning group"`
-	Type                    model.ScraperType       `json:"type" required:"true" enum:"SINGLE_PRODUCT,MULTIPLE_PRODUCTS,APPLICATION_LD_JSON,AI_CONF,MARKETPLACE,SEARCH_ENGINE_SEARCH,FILE" doc:"Scrapers of the type FILE are made by uploads, and saved here with their id"`
+	Type                    model.ScraperType       `json:"type" required:"true" enum:"SINGLE_PRODUCT,MULTIPLE_PRODUCTS,APPLICATION_LD_JSON,AI_CONF,MARKETPLACE,SEARCH_ENGINE_SEARCH,FILE" doc:"FILE scrapers are created by uploads, and saved here with their id"`
 	SourceConfig            model.SourceConfig      `json:"sourceConfig" required:"true"`
 	ItemsConfig             []model.Field           `json:"itemsConfig" max:"500" doc:"The fields of a row, in their order"`
-	PostProcessRules        []model.PostProcessRule `json:"postProcessRules" max:"100" doc:"Applied to each row, in this order; a rule sees what those before it wrote"`
-	Schedule                string                  `json:"schedule" max:"128" form:"line" doc:"Cron expression of five fields by which it starts by itself, like 0 6 * * mon-fri; empty: with its group"`
-	ScheduleTimezone        string                  `json:"scheduleTimezone" max:"64" doc:"Time zone of schedule, of the IANA database; empty: UTC"`
-	NextStart               api.Time                `json:"nextStart" stamped:"true" doc:"By its own schedule, or with its group; null while nothing starts it by itself"`
+	PostProcessRules        []model.PostProcessRule `json:"postProcessRules" max:"100" doc:"Applied to each row, in this order; a rule sees what earlier rules wrote"`
+	Schedule                string                  `json:"schedule" max:"128" form:"line" doc:"Cron expression of five fields for automatic starts, such as 0 6 * * mon-fri; empty: it starts with its group"`
+	ScheduleTimezone        string                  `json:"scheduleTimezone" max:"64" doc:"IANA time zone of schedule; empty: UTC"`
+	NextStart               api.Time                `json:"nextStart" stamped:"true" doc:"By its own schedule or with its group; null if it does not start automatically"`
 	Config                  *model.ScraperConfig    `json:"config"`
 	CreatedAt               api.Time                `json:"createdAt" stamped:"true"`
 	UpdatedAt               api.Time                `json:"updatedAt" stamped:"true"`
 	LastRunState            *model.JobState         `json:"lastRunState" stamped:"true" doc:"State of the newest run; null before the first"`
-	EffectiveRetentionCount *int                    `json:"effectiveRetentionCount" stamped:"true" doc:"Newest runs whose rows are kept: the group's count, else the scraper's; null: all"`
+	EffectiveRetentionCount *int                    `json:"effectiveRetentionCount" stamped:"true" doc:"How many of the newest runs keep their rows: the group's count, else the scraper's; null: all"`
 }
 
 // Scraper is the specification's ScraperDTO.
 type Scraper struct {
 	Recipe
-	Schema *model.SchemaRef `json:"schema" doc:"Of AI_CONF: one of the customer's schemas, or a global one. Its content counts as it is when a run is launched."`
+	Schema *model.SchemaRef `json:"schema" doc:"For AI_CONF: one of the customer's schemas, or a global one. A run uses its content at launch."`
 }
 
 // EnrichedScraper is the specification's ScraperSuperDTO. Its additional members are accepted and
@@ -98,7 +98,7 @@ type Scraper struct {
 type EnrichedScraper struct {
 	Recipe
 	Schema      *SchemaWithContent `json:"schema"`
-	ConfigValid bool               `json:"configValid" stamped:"true" doc:"A run could start with it"`
+	ConfigValid bool               `json:"configValid" stamped:"true" doc:"True if a run could start with this configuration"`
 	Group       *ScraperGroup      `json:"group" stamped:"true"`
 	RunStats    RunStats           `json:"runStats" stamped:"true"`
 }
@@ -106,7 +106,7 @@ type EnrichedScraper struct {
 // SchemaWithContent is an extraction schema with its document.
 type SchemaWithContent struct {
 	ID      string          `json:"id" required:"true" max:"64"`
-	Content json.RawMessage `json:"content" stamped:"true" doc:"Null when the schema is gone"`
+	Content json.RawMessage `json:"content" stamped:"true" doc:"Null if the schema was deleted"`
 }
 
 // ScraperGroup is the group of a scraper.
@@ -119,8 +119,8 @@ type ScraperGroup struct {
 // RunStats summarizes a scraper's last ended runs.
 type RunStats struct {
 	LastNRuns int     `json:"lastNRuns" doc:"Ended runs counted here, at most the last 10"`
-	Successes int     `json:"successes" doc:"Of them, those COMPLETED"`
-	Failures  int     `json:"failures" doc:"Of them, those FAILED"`
+	Successes int     `json:"successes" doc:"COMPLETED runs among them"`
+	Failures  int     `json:"failures" doc:"FAILED runs among them"`
 	AvgRows   float64 `json:"avgRows" doc:"Rows per run counted here"`
 }
 

@@ -15,12 +15,13 @@ import (
 func (Resource) starts() *operation.Operation {
 	return operation.Define(operation.Declaration{
 		ID: "svc_list_scraper_starts", Routes: operation.Routes("GET /api/scraper/{id}/starts"),
-		Group:   group,
-		Summary: "Answers when a scraper starts by itself, and what became of its newest starts",
-		Description: "A scraper without a schedule of its own starts with its group, and the " +
-			"starts are the group's. The first start that the balance, the plan or the recipe " +
-			"refuses is told as SCHEDULED_START_REFUSED. Those behind it are not, for the same " +
-			"reason.",
+		Group: group,
+		Summary: "Returns when a scraper next starts automatically, and the outcome of its " +
+			"newest starts",
+		Description: "A scraper without its own schedule starts with its group, and the starts " +
+			"are the group's. SCHEDULED_START_REFUSED is sent for the first start that the " +
+			"balance, the plan or the recipe refuses. Later starts refused for the same reason " +
+			"send nothing.",
 		Access: auth.Read, Agents: operation.Reads,
 		Rate: limits.Read, Errors: []fault.Code{fault.ScraperNotFound},
 	}, func(_ context.Context, from *operation.Caller, in *getRequest) (api.Starts, error) {

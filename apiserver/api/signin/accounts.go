@@ -14,10 +14,10 @@ import (
 )
 
 type accountsRequest struct {
-	Q        string `query:"q" max:"254" doc:"Only accounts with this text in their e-mail address, in whatever case"`
-	Customer string `query:"customer" max:"128" doc:"Only accounts of this customerUniqueRef"`
-	Disabled bool   `query:"disabled" default:"false" doc:"Only accounts that are disabled"`
-	Page     int    `query:"page" default:"0" min:"0" max:"100000" code:"invalid_page" doc:"Zero-based"`
+	Q        string `query:"q" max:"254" doc:"Only accounts with this text in their e-mail address; case does not matter"`
+	Customer string `query:"customer" max:"128" doc:"Only accounts of the customer with this customerUniqueRef"`
+	Disabled bool   `query:"disabled" default:"false" doc:"Only disabled accounts"`
+	Page     int    `query:"page" default:"0" min:"0" max:"100000" code:"invalid_page" doc:"Page number, from 0"`
 	Size     int    `query:"size" default:"50" min:"1" max:"200" code:"invalid_page"`
 }
 
@@ -59,17 +59,16 @@ type accountIDRequest struct {
 // disable is PUT /api/admin/accounts/{id}/disable.
 func (r Resource) disable() *operation.Operation {
 	return r.switching("svc_admin_disable_account", "PUT /api/admin/accounts/{id}/disable",
-		"Keeps an account from signing in, and ends its sessions",
-		"The sessions are refused from the next request on, whichever server it comes to. So are "+
-			"tokens of the issuer that signs its person in. What they have open ends. Its "+
-			"customer's API keys and other accounts stay. Repeating it changes "+
-			"nothing.", false)
+		"Disables an account: it cannot sign in, and its sessions end",
+		"Its sessions are refused from the next request on, on every server. So are tokens of "+
+			"the issuer that signs its person in. Their open streams end. The customer's API "+
+			"keys and other accounts stay valid. Repeating the call changes nothing.", false)
 }
 
 // enable is DELETE /api/admin/accounts/{id}/disable.
 func (r Resource) enable() *operation.Operation {
 	return r.switching("svc_admin_enable_account", "DELETE /api/admin/accounts/{id}/disable",
-		"Lets an account sign in again", "Where it is not disabled it changes nothing.", true)
+		"Lets an account sign in again", "If the account is not disabled, nothing changes.", true)
 }
 
 func (r Resource) switching(id, route, summary, description string,
@@ -100,7 +99,7 @@ func (r Resource) remove() *operation.Operation {
 	return operation.Define(operation.Declaration{
 		ID: "svc_admin_remove_account", Routes: operation.Routes("DELETE /api/admin/accounts/{id}"),
 		Group: group, Summary: "Removes an account, and ends its sessions",
-		Description: "Its customer stays, with all that it has. The e-mail address is free for " +
+		Description: "The customer and all its data stay. The e-mail address can be used by " +
 			"another account.",
 		Access: auth.Admin, Rate: limits.General, Errors: []fault.Code{fault.NotFound},
 	}, func(ctx context.Context, from *operation.Caller, in *accountIDRequest) (operation.None,

@@ -41,13 +41,13 @@ type consent struct {
 
 type authorizeRequest struct {
 	ResponseType string `query:"response_type" max:"64" doc:"code"`
-	ClientID     string `query:"client_id" max:"4096" doc:"What the program got when it registered"`
-	RedirectURI  string `query:"redirect_uri" max:"255" doc:"Where the answer goes, as it was registered; on the loopback with any port"`
-	Scope        string `query:"scope" max:"256" doc:"LLM_READ, LLM_FULL, or both between spaces; LLM_READ unless told"`
-	State        string `query:"state" max:"2048" doc:"Comes back with the answer"`
-	Challenge    string `query:"code_challenge" max:"128" doc:"The SHA-256 sum of the verifier, as base64url (RFC 7636)"`
+	ClientID     string `query:"client_id" max:"4096" doc:"The client id that the program got when it registered"`
+	RedirectURI  string `query:"redirect_uri" max:"255" doc:"Where the answer goes, as registered; on loopback, any port is accepted"`
+	Scope        string `query:"scope" max:"256" doc:"LLM_READ, LLM_FULL, or both separated by a space; default: LLM_READ"`
+	State        string `query:"state" max:"2048" doc:"Returned unchanged with the answer"`
+	Challenge    string `query:"code_challenge" max:"128" doc:"SHA-256 of the verifier, as base64url (RFC 7636)"`
 	Method       string `query:"code_challenge_method" max:"64" doc:"S256"`
-	Resource     string `query:"resource" max:"1024" doc:"This service's address, or with /mcp behind it (RFC 8707)"`
+	Resource     string `query:"resource" max:"1024" doc:"This service's address, optionally followed by /mcp (RFC 8707)"`
 }
 
 func (r *authorizeRequest) asked() *grants.Asked {
@@ -60,11 +60,11 @@ func (r *authorizeRequest) asked() *grants.Asked {
 func (r Resource) authorize() *operation.Operation {
 	return operation.Define(operation.Declaration{
 		ID: "svc_authorize_page", Routes: operation.Routes("GET " + authorizePath), Group: programs,
-		Summary: "Asks a person whether a program may call in the customer's stead",
-		Description: "The authorization endpoint of OAuth 2.1, with PKCE. Who has not signed in is led " +
-			"to the sign-in page first, and back. The person's answer goes to redirect_uri. What is " +
-			"wrong with the question is told to the person, and nothing is sent. Other parameters " +
-			"are passed over.",
+		Summary: "Asks a person whether a program may call on the customer's behalf",
+		Description: "The authorization endpoint of OAuth 2.1, with PKCE. A person who is not " +
+			"signed in is sent to the sign-in page first, and back. The person's answer goes " +
+			"to redirect_uri. If the request is invalid, the person is told why, and nothing " +
+			"is sent to redirect_uri. Other parameters are ignored.",
 		Access: auth.Public, Rate: limits.Anonymous, Browser: true, Lenient: true,
 		Media: []string{"text/html"},
 	}, func(ctx context.Context, from *operation.Caller, in *authorizeRequest) (operation.Raw,
@@ -155,7 +155,7 @@ func (r Resource) ask(from *operation.Caller, a *asking, problem string,
 type decideRequest struct {
 	Body struct {
 		Token        string `json:"token" max:"1024"`
-		Decision     string `json:"decision" max:"64" doc:"A scope that is granted; all else is a refusal"`
+		Decision     string `json:"decision" max:"64" doc:"The scope granted; any other value is a refusal"`
 		ResponseType string `json:"response_type" max:"64"`
 		ClientID     string `json:"client_id" max:"4096"`
 		RedirectURI  string `json:"redirect_uri" max:"255"`
@@ -171,9 +171,9 @@ type decideRequest struct {
 func (r Resource) decide() *operation.Operation {
 	return operation.Define(operation.Declaration{
 		ID: "svc_authorize_form", Routes: operation.Routes("POST " + authorizePath),
-		Group: programs, Summary: "Takes the form of the page, and leads back to the program",
-		Description: "The answer has code, state and iss, or error. The code is good for a minute, and " +
-			"once.",
+		Group: programs, Summary: "Accepts the consent form, and redirects to the program",
+		Description: "The answer has code, state and iss, or error. The code is valid once, " +
+			"for a minute.",
 		Access: auth.Public, Rate: limits.Anonymous, Browser: true, Media: []string{"text/html"},
 		Errors: []fault.Code{fault.Unauthorized, fault.CustomerBlocked},
 	}, func(ctx context.Context, from *operation.Caller, in *decideRequest) (operation.Raw,

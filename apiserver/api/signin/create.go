@@ -16,9 +16,9 @@ import (
 // AccountInput is a new account.
 type AccountInput struct {
 	Email       string `json:"email" required:"true" max:"254" format:"email" doc:"Never changes"`
-	Password    string `json:"password" required:"true" min:"12" max:"256" doc:"Not the e-mail address, and not one that everybody takes"`
-	CustomerRef string `json:"customerRef" max:"128" form:"line" doc:"As whom the account signs in; \"\" is a customer of its own"`
-	Admin       bool   `json:"admin" doc:"It administers the service"`
+	Password    string `json:"password" required:"true" min:"12" max:"256" doc:"Neither the e-mail address nor a common password"`
+	CustomerRef string `json:"customerRef" max:"128" form:"line" doc:"The customer as which the account signs in; \"\" makes a new customer"`
+	Admin       bool   `json:"admin" doc:"The account administers the service"`
 }
 
 type accountRequest struct {
@@ -35,8 +35,8 @@ type Account struct {
 	CustomerRef       string   `json:"customerRef"`
 	Admin             bool     `json:"admin"`
 	CreatedAt         api.Time `json:"createdAt"`
-	DisabledAt        api.Time `json:"disabledAt" doc:"Since when it does not sign in; null: it does"`
-	PasswordChangedAt api.Time `json:"passwordChangedAt" doc:"Null: it is the first password"`
+	DisabledAt        api.Time `json:"disabledAt" doc:"Since when the account is disabled; null: it is not"`
+	PasswordChangedAt api.Time `json:"passwordChangedAt" doc:"When the password last changed; null: it is still the first one"`
 }
 
 // NewAccount converts an account to the API's form.
@@ -50,9 +50,9 @@ func NewAccount(a *client.Account) Account {
 func (r Resource) create() *operation.Operation {
 	return operation.Define(operation.Declaration{
 		ID: "svc_admin_create_account", Routes: operation.Routes("POST /api/admin/accounts"),
-		Group: group, Summary: "Makes an account with which a person signs in",
-		Description: "Its customer comes into being with it. A repeat is refused, as the address " +
-			"is taken.",
+		Group: group, Summary: "Creates an account with which a person signs in",
+		Description: "A new customer is created with the account. A repeated call is refused, " +
+			"because the address is taken.",
 		Access: auth.Admin, Rate: limits.General,
 		Errors: []fault.Code{fault.EmailTaken, fault.LimitReached},
 	}, func(ctx context.Context, _ *operation.Caller, in *accountRequest) (Account, error) {

@@ -13,14 +13,14 @@ import (
 )
 
 type onceRequest struct {
-	Link string `query:"link" max:"256" doc:"As the demo has printed it"`
+	Link string `query:"link" max:"256" doc:"Link as printed by the demo"`
 }
 
 // oncePage is GET /sign-in/once.
 func (r Resource) oncePage() *operation.Operation {
 	return operation.Define(operation.Declaration{
 		ID: "svc_once_page", Routes: operation.Routes("GET " + accounts.OncePath), Group: group,
-		Summary: "Shows a button to sign in, to who comes by a link that is good once",
+		Summary: "Shows a sign-in button to a visitor with a one-time link",
 		Access:  auth.Public, Rate: limits.Anonymous, Browser: true, Media: []string{"text/html"},
 	}, func(_ context.Context, from *operation.Caller, in *onceRequest) (operation.Raw, error) {
 		return r.renderOnce(from, in.Link, shown{}, 0)
@@ -52,7 +52,7 @@ type onceForm struct {
 func (r Resource) enterOnce() *operation.Operation {
 	return operation.Define(operation.Declaration{
 		ID: "svc_once_form", Routes: operation.Routes("POST " + accounts.OncePath), Group: group,
-		Summary: "Begins the session of a link that is good once, and leads to the portal",
+		Summary: "Begins the session of a one-time link, and redirects to the portal",
 		Access:  auth.Public, Rate: limits.Anonymous, Browser: true, Media: []string{"text/html"},
 	}, func(ctx context.Context, from *operation.Caller, in *onceForm) (operation.Raw, error) {
 		err := r.openOnce(ctx, from, in)

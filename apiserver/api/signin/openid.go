@@ -129,7 +129,7 @@ func (r Resource) ownPages() *operation.Operation {
 	return operation.Define(operation.Declaration{
 		ID: "svc_openid_own_pages", Group: group, Routes: operation.Routes("GET "+passwordPath,
 			"GET /sign-in/passkeys", "GET /sign-in/programs"),
-		Summary: "Leads to the sign-in page: the issuer has what is asked for", Access: auth.Public,
+		Summary: "Redirects to the sign-in page: the issuer handles this", Access: auth.Public,
 		Rate: limits.Anonymous, Browser: true, Media: []string{"text/html"},
 	}, func(context.Context, *operation.Caller, *struct{}) (operation.Raw, error) {
 		return back(), nil
@@ -140,7 +140,7 @@ func (r Resource) ownPages() *operation.Operation {
 func (r Resource) beginOpenID() *operation.Operation {
 	return operation.Define(operation.Declaration{
 		ID: "svc_openid_begin", Routes: operation.Routes("GET " + openIDPath), Group: group,
-		Summary: "Leads a browser to the issuer, to sign in there", Access: auth.Public,
+		Summary: "Redirects a browser to the issuer, to sign in there", Access: auth.Public,
 		Rate: limits.Anonymous, Browser: true, Media: []string{"text/html"},
 	}, func(ctx context.Context, from *operation.Caller, in *pageRequest) (operation.Raw, error) {
 		next := r.onward(in.Next)
@@ -181,10 +181,10 @@ func sentence(text string) string {
 }
 
 type callbackRequest struct {
-	Code   string `query:"code" max:"4096" doc:"What the issuer gives for a sign-in"`
-	State  string `query:"state" max:"256" doc:"As the browser was sent there with"`
+	Code   string `query:"code" max:"4096" doc:"Code that the issuer gives for a sign-in"`
+	State  string `query:"state" max:"256" doc:"State with which the browser was sent to the issuer"`
 	Issuer string `query:"iss" max:"512" doc:"The issuer's name (RFC 9207)"`
-	Error  string `query:"error" max:"256" doc:"Why nobody has signed in"`
+	Error  string `query:"error" max:"256" doc:"Why the sign-in failed"`
 }
 
 var (
@@ -200,8 +200,9 @@ var (
 func (r Resource) callback() *operation.Operation {
 	return operation.Define(operation.Declaration{
 		ID: "svc_openid_callback", Routes: operation.Routes("GET " + callbackPath), Group: group,
-		Summary: "Begins the session of who comes back from the issuer, and leads to the portal",
-		Access:  auth.Public, Rate: limits.Anonymous, Browser: true, Lenient: true,
+		Summary: "Begins the session of a person returning from the issuer, and redirects to " +
+			"the portal",
+		Access: auth.Public, Rate: limits.Anonymous, Browser: true, Lenient: true,
 		Media: []string{"text/html"},
 	}, func(ctx context.Context, from *operation.Caller, in *callbackRequest) (operation.Raw,
 		error) {
@@ -267,7 +268,7 @@ func (r Resource) openForeign(ctx context.Context, from *operation.Caller, who s
 func (r Resource) strangerPage() *operation.Operation {
 	return operation.Define(operation.Declaration{
 		ID: "svc_openid_sign_up_page", Routes: operation.Routes("GET " + openIDSignPath),
-		Group: group, Summary: "Shows a form to sign up, to who has signed in at the issuer",
+		Group: group, Summary: "Shows a sign-up form to a person signed in at the issuer",
 		Access: auth.Public, Rate: limits.Anonymous, Browser: true, Media: []string{"text/html"},
 	}, func(_ context.Context, from *operation.Caller, _ *struct{}) (operation.Raw, error) {
 		who, good := kept[stranger](r.OpenID, from, signUpCookie)
@@ -323,9 +324,10 @@ func isLine(text string) bool {
 func (r Resource) enterStranger() *operation.Operation {
 	return operation.Define(operation.Declaration{
 		ID: "svc_openid_sign_up_form", Routes: operation.Routes("POST " + openIDSignPath),
-		Group: group, Summary: "Signs up who has signed in at the issuer, and begins the session",
-		Description: "The e-mail address is the one that the issuer has verified, and the reference " +
-			"its user id. Neither ever changes.",
+		Group: group, Summary: "Signs up a person signed in at the issuer, and begins the " +
+			"session",
+		Description: "The e-mail address is the one that the issuer verified, and the " +
+			"reference is the issuer's user id. Neither ever changes.",
 		Access: auth.Public, Rate: limits.Anonymous, Browser: true, Media: []string{"text/html"},
 	}, func(ctx context.Context, from *operation.Caller, in *strangerForm) (operation.Raw, error) {
 		who, good := kept[stranger](r.OpenID, from, signUpCookie)

@@ -59,7 +59,7 @@ type shown struct {
 }
 
 type pageRequest struct {
-	Next string `query:"next" max:"16384" doc:"Where to go once somebody has signed in: a program's question, or a place of the portal"`
+	Next string `query:"next" max:"16384" doc:"Where to go after the sign-in: a program's consent page, or a page of the portal"`
 }
 
 // place matches a path below the portal's. None leads out of it.
@@ -86,7 +86,7 @@ func (r Resource) onward(text string) string {
 func (r Resource) page() *operation.Operation {
 	return operation.Define(operation.Declaration{
 		ID: "svc_sign_in_page", Routes: operation.Routes("GET " + pagePath), Group: group,
-		Summary: "Shows a form to sign in, or who has signed in", Access: auth.Public,
+		Summary: "Shows the sign-in form, or who is signed in", Access: auth.Public,
 		Rate: limits.Anonymous, Browser: true, Media: []string{"text/html"},
 	}, func(ctx context.Context, from *operation.Caller, in *pageRequest) (operation.Raw, error) {
 		s := shown{Next: r.onward(in.Next)}
@@ -222,7 +222,7 @@ func fresh(from *operation.Caller, token string) bool {
 func (r Resource) enter() *operation.Operation {
 	return operation.Define(operation.Declaration{
 		ID: "svc_sign_in_form", Routes: operation.Routes("POST " + pagePath), Group: group,
-		Summary: "Takes the form of the page, and leads back to it", Access: auth.Public,
+		Summary: "Accepts the sign-in form, and redirects back to the page", Access: auth.Public,
 		Rate: limits.Anonymous, Browser: true, Media: []string{"text/html"},
 	}, func(ctx context.Context, from *operation.Caller, in *enterRequest) (operation.Raw, error) {
 		var err error = errForm
@@ -273,8 +273,9 @@ type leaveRequest struct {
 func (r Resource) leave() *operation.Operation {
 	return operation.Define(operation.Declaration{
 		ID: "svc_sign_out_form", Routes: operation.Routes("POST /sign-out"), Group: group,
-		Summary: "Ends the session, or all of the account, and leads to the sign-in page",
-		Access:  auth.Public, Rate: limits.Anonymous, Browser: true, Media: []string{"text/html"},
+		Summary: "Ends the session or all the account's sessions, and redirects to the sign-in " +
+			"page",
+		Access: auth.Public, Rate: limits.Anonymous, Browser: true, Media: []string{"text/html"},
 	}, func(ctx context.Context, from *operation.Caller, in *leaveRequest) (operation.Raw, error) {
 		if !fresh(from, in.Body.Token) {
 			return r.show(ctx, from, shown{Problem: errForm.Detail}, http.StatusBadRequest)

@@ -30,10 +30,10 @@ func textOf(data []byte) string { return base64.RawURLEncoding.EncodeToString(da
 // Passkey is a credential with which a person signs in without a password.
 type Passkey struct {
 	ID        ids.ID    `json:"id"`
-	Name      string    `json:"name" doc:"As the person calls it"`
-	Synced    bool      `json:"synced" doc:"Its owner may have it on several devices"`
+	Name      string    `json:"name" doc:"Name that the person gave it"`
+	Synced    bool      `json:"synced" doc:"The owner may have the passkey on several devices"`
 	CreatedAt api.Time  `json:"createdAt"`
-	UsedAt    *api.Time `json:"usedAt" doc:"null: never"`
+	UsedAt    *api.Time `json:"usedAt" doc:"When it was last used; null: never"`
 }
 
 // NewPasskey converts a passkey to the API's form.
@@ -55,8 +55,8 @@ type PasskeyList struct {
 func (r Resource) listPasskeys() *operation.Operation {
 	return operation.Define(operation.Declaration{
 		ID: "svc_list_passkeys", Routes: operation.Routes("GET /api/auth/passkeys"),
-		Group: passkeys, Summary: "Lists the passkeys of the account that has signed in",
-		Description: "The oldest first. A credential that is no session has none.",
+		Group: passkeys, Summary: "Lists the passkeys of the signed-in account",
+		Description: "Oldest first. Credentials other than sessions have none.",
 		Access:      auth.SignInOnly, Rate: limits.Read,
 	}, func(_ context.Context, from *operation.Caller, _ *struct{}) (PasskeyList, error) {
 		list := PasskeyList{Passkeys: []Passkey{}}
@@ -78,12 +78,12 @@ type passkeyChallengeRequest struct {
 // NewPasskeyChallenge has what navigator.credentials.create needs. The other options are fixed: a
 // discoverable credential, user verification required, no attestation.
 type NewPasskeyChallenge struct {
-	Challenge      string   `json:"challenge" doc:"base64url; good for 5 minutes"`
-	RelyingParty   string   `json:"rpId" doc:"The name that the passkey is bound to"`
-	UserID         string   `json:"userId" doc:"base64url; of the account"`
+	Challenge      string   `json:"challenge" doc:"base64url; valid for 5 minutes"`
+	RelyingParty   string   `json:"rpId" doc:"Host name that the passkey is bound to"`
+	UserID         string   `json:"userId" doc:"Id of the account, as base64url"`
 	UserName       string   `json:"userName" doc:"The account's e-mail address"`
-	Algorithms     []int64  `json:"algorithms" doc:"As COSE numbers them, the preferred one first"`
-	KnownPasskeys  []string `json:"excludeCredentials" doc:"base64url ids of those that the account has"`
+	Algorithms     []int64  `json:"algorithms" doc:"COSE algorithm numbers, preferred one first"`
+	KnownPasskeys  []string `json:"excludeCredentials" doc:"base64url ids of passkeys that the account already has"`
 	TimeoutSeconds int      `json:"timeoutSeconds"`
 }
 
@@ -94,10 +94,10 @@ const challengeSeconds = 240
 func (r Resource) askForPasskey() *operation.Operation {
 	return operation.Define(operation.Declaration{
 		ID: "svc_new_passkey_challenge", Routes: operation.Routes("POST /api/auth/passkeys/challenge"),
-		Group: passkeys, Summary: "Begins to add a passkey to the account that has signed in",
-		Description: "It wants the password once more. A wrong one counts as an attempt to sign in. " +
-			"Passkeys are bound to the name by which the browser has called, so an address of " +
-			"numbers has none.",
+		Group: passkeys, Summary: "Begins to add a passkey to the signed-in account",
+		Description: "The current password is required. A wrong one counts as a sign-in " +
+			"attempt. Passkeys are bound to the host name that the browser used, so IP " +
+			"addresses cannot have any.",
 		Access: auth.SignInOnly, Rate: limits.General, Browser: true,
 	}, func(ctx context.Context, from *operation.Caller, in *passkeyChallengeRequest) (
 		NewPasskeyChallenge, error) {
@@ -134,8 +134,8 @@ func relyingParty(from *operation.Caller) (string, error) {
 
 // NewPasskeyInput is the result of navigator.credentials.create.
 type NewPasskeyInput struct {
-	Name        string `json:"name" required:"true" min:"1" max:"64" pattern:"[^ ]" doc:"What the person calls it"`
-	ID          string `json:"id" required:"true" pattern:"^([A-Za-z0-9_-]{4})*[A-Za-z0-9_-]{2,4}$" max:"1364" doc:"base64url without padding; of the credential"`
+	Name        string `json:"name" required:"true" min:"1" max:"64" pattern:"[^ ]" doc:"Name that the person gives it"`
+	ID          string `json:"id" required:"true" pattern:"^([A-Za-z0-9_-]{4})*[A-Za-z0-9_-]{2,4}$" max:"1364" doc:"Id of the credential, as base64url without padding"`
 	ClientData  string `json:"clientDataJSON" required:"true" pattern:"^([A-Za-z0-9_-]{4})*[A-Za-z0-9_-]{2,4}$" max:"8192" doc:"base64url without padding"`
 	Attestation string `json:"attestationObject" required:"true" pattern:"^([A-Za-z0-9_-]{4})*[A-Za-z0-9_-]{2,4}$" max:"32768" doc:"base64url without padding"`
 }
@@ -148,8 +148,8 @@ type addPasskeyRequest struct {
 func (r Resource) addPasskey() *operation.Operation {
 	return operation.Define(operation.Declaration{
 		ID: "svc_add_passkey", Routes: operation.Routes("POST /api/auth/passkeys"),
-		Group: passkeys, Summary: "Adds a passkey to the account that has signed in",
-		Description: "An account has at most 20.",
+		Group: passkeys, Summary: "Adds a passkey to the signed-in account",
+		Description: "An account has at most 20 passkeys.",
 		Access:      auth.SignInOnly, Rate: limits.General, Browser: true,
 		Errors: []fault.Code{fault.PasskeyTaken, fault.LimitReached},
 	}, func(ctx context.Context, from *operation.Caller, in *addPasskeyRequest) (Passkey, error) {
@@ -196,9 +196,10 @@ type passkeyRequest struct {
 func (r Resource) removePasskey() *operation.Operation {
 	return operation.Define(operation.Declaration{
 		ID: "svc_remove_passkey", Routes: operation.Routes("DELETE /api/auth/passkeys/{id}"),
-		Group: passkeys, Summary: "Removes a passkey of the account that has signed in",
-		Description: "Sessions that it has begun go on. One that is not there is removed already.",
-		Access:      auth.SignInOnly, Rate: limits.General, Browser: true,
+		Group: passkeys, Summary: "Removes a passkey of the signed-in account",
+		Description: "Sessions begun with the passkey go on. Removing a passkey that does not " +
+			"exist changes nothing.",
+		Access: auth.SignInOnly, Rate: limits.General, Browser: true,
 	}, func(ctx context.Context, from *operation.Caller, in *passkeyRequest) (operation.None,
 		error) {
 		return operation.None{}, r.Accounts.RemovePasskey(ctx, &from.Principal, in.ID)
@@ -207,7 +208,7 @@ func (r Resource) removePasskey() *operation.Operation {
 
 // PasskeyChallenge has what navigator.credentials.get needs.
 type PasskeyChallenge struct {
-	Challenge      string `json:"challenge" doc:"base64url; good for 5 minutes, in this browser"`
+	Challenge      string `json:"challenge" doc:"base64url; valid for 5 minutes, in this browser"`
 	RelyingParty   string `json:"rpId"`
 	TimeoutSeconds int    `json:"timeoutSeconds"`
 }
@@ -217,9 +218,9 @@ func (r Resource) askPasskey() *operation.Operation {
 	return operation.Define(operation.Declaration{
 		ID:     "svc_passkey_challenge",
 		Routes: operation.Routes("POST /api/auth/sign-in/passkey/challenge"), Group: passkeys,
-		Summary: "Begins to sign in by a passkey",
-		Description: "It says nothing of accounts: the person chooses one of the passkeys that the " +
-			"browser knows.",
+		Summary: "Begins a sign-in with a passkey",
+		Description: "The answer names no accounts: the person chooses one of the passkeys " +
+			"that the browser knows.",
 		Access: auth.Public, Rate: limits.Anonymous, Browser: true,
 	}, func(_ context.Context, from *operation.Caller, _ *struct{}) (PasskeyChallenge, error) {
 		party, err := relyingParty(from)
@@ -233,7 +234,7 @@ func (r Resource) askPasskey() *operation.Operation {
 
 // PasskeySignInInput is the result of navigator.credentials.get.
 type PasskeySignInInput struct {
-	ID            string `json:"id" required:"true" pattern:"^([A-Za-z0-9_-]{4})*[A-Za-z0-9_-]{2,4}$" max:"1364" doc:"base64url without padding; of the credential"`
+	ID            string `json:"id" required:"true" pattern:"^([A-Za-z0-9_-]{4})*[A-Za-z0-9_-]{2,4}$" max:"1364" doc:"Id of the credential, as base64url without padding"`
 	ClientData    string `json:"clientDataJSON" required:"true" pattern:"^([A-Za-z0-9_-]{4})*[A-Za-z0-9_-]{2,4}$" max:"8192" doc:"base64url without padding"`
 	Authenticator string `json:"authenticatorData" required:"true" pattern:"^([A-Za-z0-9_-]{4})*[A-Za-z0-9_-]{2,4}$" max:"8192" doc:"base64url without padding"`
 	Signature     string `json:"signature" required:"true" pattern:"^([A-Za-z0-9_-]{4})*[A-Za-z0-9_-]{2,4}$" max:"4096" doc:"base64url without padding"`
@@ -248,9 +249,10 @@ type passkeySignInRequest struct {
 func (r Resource) signInByPasskey() *operation.Operation {
 	return operation.Define(operation.Declaration{
 		ID: "svc_sign_in_by_passkey", Routes: operation.Routes("POST /api/auth/sign-in/passkey"),
-		Group: passkeys, Summary: "Begins a session of a browser by a passkey",
-		Description: "As POST /api/auth/sign-in does by a password. Each challenge is good once.",
-		Access:      auth.Public, Rate: limits.Anonymous, Browser: true,
+		Group: passkeys, Summary: "Begins a browser session with a passkey",
+		Description: "It works like POST /api/auth/sign-in with a password. Each challenge is " +
+			"valid once.",
+		Access: auth.Public, Rate: limits.Anonymous, Browser: true,
 		Errors: []fault.Code{fault.Unauthorized, fault.AccountDisabled, fault.CustomerBlocked},
 	}, func(ctx context.Context, from *operation.Caller, in *passkeySignInRequest) (SignedIn,
 		error) {
@@ -287,7 +289,7 @@ const passkeysPath = "/sign-in/passkeys"
 func (r Resource) passkeysPage() *operation.Operation {
 	return operation.Define(operation.Declaration{
 		ID: "svc_passkeys_page", Routes: operation.Routes("GET " + passkeysPath), Group: passkeys,
-		Summary: "Shows the passkeys of the account, or leads to the sign-in page",
+		Summary: "Shows the passkeys of the account, or redirects to the sign-in page",
 		Access:  auth.Public, Rate: limits.Anonymous, Browser: true, Media: []string{"text/html"},
 	}, func(ctx context.Context, from *operation.Caller, _ *struct{}) (operation.Raw, error) {
 		return r.showPasskeys(ctx, from, shown{}, 0)
@@ -312,7 +314,7 @@ type dropPasskeyRequest struct {
 func (r Resource) dropPasskey() *operation.Operation {
 	return operation.Define(operation.Declaration{
 		ID: "svc_passkeys_form", Routes: operation.Routes("POST " + passkeysPath), Group: passkeys,
-		Summary: "Removes the passkey of the form, and shows the others", Access: auth.Public,
+		Summary: "Removes the passkey in the form, and shows the others", Access: auth.Public,
 		Rate: limits.Anonymous, Browser: true, Media: []string{"text/html"},
 	}, func(ctx context.Context, from *operation.Caller, in *dropPasskeyRequest) (operation.Raw,
 		error) {
@@ -325,7 +327,7 @@ func (r Resource) dropPasskey() *operation.Operation {
 func (r Resource) passkeysScript() *operation.Operation {
 	return operation.Define(operation.Declaration{
 		ID: "svc_passkeys_script", Routes: operation.Routes("GET /sign-in/passkeys.js"),
-		Group: passkeys, Summary: "The script of the pages that speak with authenticators",
+		Group: passkeys, Summary: "The script of the pages that talk to authenticators",
 		Access: auth.Public, Rate: limits.Anonymous, Media: []string{"text/javascript"},
 	}, func(context.Context, *operation.Caller, *struct{}) (operation.Raw, error) {
 		return operation.Raw{ContentType: "text/javascript; charset=utf-8", Body: script}, nil

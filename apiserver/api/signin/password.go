@@ -17,7 +17,7 @@ const passwordPath = "/sign-in/password"
 // PasswordInput is a change of password.
 type PasswordInput struct {
 	CurrentPassword string `json:"currentPassword" required:"true" max:"256"`
-	NewPassword     string `json:"newPassword" required:"true" min:"12" max:"256" doc:"Not the e-mail address, and not one that everybody takes"`
+	NewPassword     string `json:"newPassword" required:"true" min:"12" max:"256" doc:"Neither the e-mail address nor a common password"`
 }
 
 type passwordRequest struct {
@@ -28,9 +28,9 @@ type passwordRequest struct {
 func (r Resource) changePassword() *operation.Operation {
 	return operation.Define(operation.Declaration{
 		ID: "svc_change_password", Routes: operation.Routes("POST /api/auth/password"),
-		Group: group, Summary: "Changes the password of the account that has signed in",
+		Group: group, Summary: "Changes the password of the signed-in account",
 		Description: "All other sessions of the account end; this one stays. A wrong current " +
-			"password counts as an attempt to sign in.",
+			"password counts as a sign-in attempt.",
 		Access: auth.SignInOnly, Rate: limits.General, Browser: true,
 	}, func(ctx context.Context, from *operation.Caller, in *passwordRequest) (operation.None,
 		error) {
@@ -54,7 +54,7 @@ func (r Resource) change(ctx context.Context, from *operation.Caller, current,
 func (r Resource) passwordPage() *operation.Operation {
 	return operation.Define(operation.Declaration{
 		ID: "svc_password_page", Routes: operation.Routes("GET " + passwordPath), Group: group,
-		Summary: "Shows a form to change the password, or leads to the sign-in page",
+		Summary: "Shows a form to change the password, or redirects to the sign-in page",
 		Access:  auth.Public, Rate: limits.Anonymous, Browser: true, Media: []string{"text/html"},
 	}, func(ctx context.Context, from *operation.Caller, _ *struct{}) (operation.Raw, error) {
 		return r.showPassword(ctx, from, shown{}, 0)
@@ -88,7 +88,7 @@ var errDiffer = fault.New(fault.InvalidRequest, "The two new passwords differ.")
 func (r Resource) enterPassword() *operation.Operation {
 	return operation.Define(operation.Declaration{
 		ID: "svc_password_form", Routes: operation.Routes("POST " + passwordPath), Group: group,
-		Summary: "Takes the form of the page, and says what came of it", Access: auth.Public,
+		Summary: "Accepts the password form, and shows the result", Access: auth.Public,
 		Rate: limits.Anonymous, Browser: true, Media: []string{"text/html"},
 	}, func(ctx context.Context, from *operation.Caller, in *passwordForm) (operation.Raw, error) {
 		var s shown

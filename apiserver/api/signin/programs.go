@@ -19,11 +19,11 @@ const programsPath = "/sign-in/programs"
 // Grant is a program that may call on the customer's behalf.
 type Grant struct {
 	ID        ids.ID      `json:"id"`
-	Name      string      `json:"name" doc:"As the program calls itself"`
+	Name      string      `json:"name" doc:"Name that the program gave itself"`
 	Scope     model.Scope `json:"scope" enum:"LLM_READ,LLM_FULL"`
-	AccountID ids.ID      `json:"accountId" doc:"Who has granted it"`
+	AccountID ids.ID      `json:"accountId" doc:"Account that granted it"`
 	CreatedAt api.Time    `json:"createdAt"`
-	UsedAt    api.Time    `json:"usedAt" doc:"When it last got tokens"`
+	UsedAt    api.Time    `json:"usedAt" doc:"When the program last got tokens"`
 }
 
 // NewGrant converts a grant to the API's form.
@@ -41,8 +41,8 @@ type GrantList struct {
 func (r Resource) listGrants() *operation.Operation {
 	return operation.Define(operation.Declaration{
 		ID: "svc_list_grants", Routes: operation.Routes("GET /api/auth/grants"), Group: programs,
-		Summary:     "Lists the programs that may call in the customer's stead",
-		Description: "The oldest first.", Access: auth.Read, Agents: operation.Reads,
+		Summary:     "Lists the programs that may call on the customer's behalf",
+		Description: "Oldest first.", Access: auth.Read, Agents: operation.Reads,
 		Rate: limits.Read,
 	}, func(_ context.Context, from *operation.Caller, _ *struct{}) (GrantList, error) {
 		list := GrantList{Grants: []Grant{}}
@@ -61,7 +61,7 @@ type grantRequest struct {
 func (r Resource) endGrant() *operation.Operation {
 	return operation.Define(operation.Declaration{
 		ID: "svc_end_grant", Routes: operation.Routes("DELETE /api/auth/grants/{id}"),
-		Group: programs, Summary: "Ends a grant at once, and all tokens of it",
+		Group: programs, Summary: "Ends a grant and all its tokens at once",
 		Access: auth.Write, Agents: operation.Destroys,
 		Rate: limits.General, Errors: []fault.Code{fault.NotFound},
 	}, func(ctx context.Context, from *operation.Caller, in *grantRequest) (operation.None,
@@ -79,8 +79,9 @@ func (r Resource) endGrant() *operation.Operation {
 func (r Resource) programsPage() *operation.Operation {
 	return operation.Define(operation.Declaration{
 		ID: "svc_programs_page", Routes: operation.Routes("GET " + programsPath), Group: programs,
-		Summary: "Shows the programs that the account has let call, or leads to the sign-in page",
-		Access:  auth.Public, Rate: limits.Anonymous, Browser: true, Media: []string{"text/html"},
+		Summary: "Shows the programs that the account has authorized, or redirects to the " +
+			"sign-in page",
+		Access: auth.Public, Rate: limits.Anonymous, Browser: true, Media: []string{"text/html"},
 	}, func(ctx context.Context, from *operation.Caller, _ *struct{}) (operation.Raw, error) {
 		return r.showPrograms(ctx, from, shown{}, 0)
 	})
@@ -105,7 +106,7 @@ type endRequest struct {
 func (r Resource) endProgram() *operation.Operation {
 	return operation.Define(operation.Declaration{
 		ID: "svc_programs_form", Routes: operation.Routes("POST " + programsPath), Group: programs,
-		Summary: "Ends the grant of the form, and shows the others", Access: auth.Public,
+		Summary: "Ends the grant in the form, and shows the others", Access: auth.Public,
 		Rate: limits.Anonymous, Browser: true, Media: []string{"text/html"},
 	}, func(ctx context.Context, from *operation.Caller, in *endRequest) (operation.Raw, error) {
 		return r.endOwn(ctx, from, in.Body.Token, in.Body.Grant, r.showPrograms, r.Grants.End)

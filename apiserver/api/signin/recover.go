@@ -19,7 +19,7 @@ const recoverPath = "/sign-in/recover"
 func (r Resource) recoverPage() *operation.Operation {
 	return operation.Define(operation.Declaration{
 		ID: "svc_recover_page", Routes: operation.Routes("GET " + recoverPath), Group: group,
-		Summary: "Shows a form to ask for a link that sets a new password", Access: auth.Public,
+		Summary: "Shows a form to request a link that sets a new password", Access: auth.Public,
 		Rate: limits.Anonymous, Browser: true, Media: []string{"text/html"},
 	}, func(_ context.Context, from *operation.Caller, _ *struct{}) (operation.Raw, error) {
 		return r.renderRecover(from, shown{}, 0)
@@ -45,9 +45,9 @@ var errNoLetters = fault.New(fault.InvalidRequest, "This service sends no e-mail
 func (r Resource) enterRecover() *operation.Operation {
 	return operation.Define(operation.Declaration{
 		ID: "svc_recover_form", Routes: operation.Routes("POST " + recoverPath), Group: group,
-		Summary: "Sends a link that sets a new password to an account's address",
-		Description: "The answer is the same whether an account has the address. The link is good " +
-			"once, for 30 minutes. An account has three at most.",
+		Summary: "Sends an account's address a link that sets a new password",
+		Description: "The answer is the same whether or not an account has the address. The " +
+			"link is valid once, for 30 minutes. An account has at most three links.",
 		Access: auth.Public, Rate: limits.Anonymous, Browser: true, Media: []string{"text/html"},
 	}, func(ctx context.Context, from *operation.Caller, in *recoverRequest) (operation.Raw,
 		error) {
@@ -87,7 +87,7 @@ func (r Resource) askLetter(ctx context.Context, from *operation.Caller, in *rec
 var errNoAddress = fault.New(fault.InvalidRequest, "This is no e-mail address.")
 
 type newPasswordRequest struct {
-	Link string `query:"link" max:"1024" doc:"As it came by e-mail"`
+	Link string `query:"link" max:"1024" doc:"Link as received by e-mail"`
 }
 
 // newPasswordPage is GET /sign-in/new-password.
@@ -95,8 +95,8 @@ func (r Resource) newPasswordPage() *operation.Operation {
 	return operation.Define(operation.Declaration{
 		ID: "svc_new_password_page", Routes: operation.Routes("GET " + accounts.LinkPath),
 		Group:   group,
-		Summary: "Shows a form to set a new password, to who comes by a link that is good",
-		Description: "Looking at it uses nothing up: programs that look through e-mails follow " +
+		Summary: "Shows a form to set a new password, if the link is valid",
+		Description: "Opening the page does not use up the link, since e-mail scanners follow " +
 			"links, too.",
 		Access: auth.Public, Rate: limits.Anonymous, Browser: true, Media: []string{"text/html"},
 	}, func(ctx context.Context, from *operation.Caller, in *newPasswordRequest) (operation.Raw,
@@ -137,8 +137,8 @@ func (r Resource) enterNewPassword() *operation.Operation {
 	return operation.Define(operation.Declaration{
 		ID: "svc_new_password_form", Routes: operation.Routes("POST " + accounts.LinkPath),
 		Group:       group,
-		Summary:     "Sets the new password of the account whose link it is, or makes it",
-		Description: "All sessions of the account end, and all its links.",
+		Summary:     "Sets the new password of the link's account, or creates the account",
+		Description: "All sessions and links of the account end.",
 		Access:      auth.Public, Rate: limits.Anonymous, Browser: true,
 		Media: []string{"text/html"},
 	}, func(ctx context.Context, from *operation.Caller, in *newPasswordForm) (operation.Raw,

@@ -13,7 +13,7 @@ import (
 
 // PasswordLink is the address of a page that sets the password of an account.
 type PasswordLink struct {
-	Link      string   `json:"link" doc:"Begins with / where the server is not told under which address browsers find it"`
+	Link      string   `json:"link" doc:"Begins with / if the server does not know its public address"`
 	ExpiresAt api.Time `json:"expiresAt"`
 }
 
@@ -22,10 +22,10 @@ func (r Resource) handLink() *operation.Operation {
 	return operation.Define(operation.Declaration{
 		ID:     "svc_admin_password_link",
 		Routes: operation.Routes("POST /api/admin/accounts/{id}/password-link"), Group: group,
-		Summary: "Makes a link with which a person sets the password of an account",
-		Description: "It is good once, for 24 hours, and no other link of the account is good any " +
-			"more. Hand it to nobody else: who has it has the account. Sessions end when the " +
-			"password is set.",
+		Summary: "Makes a link with which a person sets an account's password",
+		Description: "The link is valid once, for 24 hours, and replaces all other links of " +
+			"the account. Give it only to that person: whoever has it controls the account. " +
+			"Sessions end when the password is set.",
 		Access: auth.Admin, Rate: limits.General,
 		Errors: []fault.Code{fault.NotFound, fault.AccountDisabled},
 	}, func(ctx context.Context, _ *operation.Caller, in *accountIDRequest) (PasswordLink, error) {
@@ -36,7 +36,7 @@ func (r Resource) handLink() *operation.Operation {
 
 // NewPasswordInput is a password that an admin sets for an account.
 type NewPasswordInput struct {
-	Password string `json:"password" required:"true" min:"12" max:"256" doc:"Not the e-mail address, and not one that everybody takes"`
+	Password string `json:"password" required:"true" min:"12" max:"256" doc:"Neither the e-mail address nor a common password"`
 }
 
 type setPasswordRequest struct {
@@ -49,8 +49,8 @@ func (r Resource) setPassword() *operation.Operation {
 	return operation.Define(operation.Declaration{
 		ID:     "svc_admin_set_password",
 		Routes: operation.Routes("PUT /api/admin/accounts/{id}/password"), Group: group,
-		Summary:     "Gives an account another password, and ends its sessions",
-		Description: "Who knows it then is not the person alone: a link is better.",
+		Summary:     "Sets a new password for an account, and ends its sessions",
+		Description: "Then the admin knows the password, too: a link is better.",
 		Access:      auth.Admin, Rate: limits.General, Errors: []fault.Code{fault.NotFound},
 	}, func(ctx context.Context, _ *operation.Caller, in *setPasswordRequest) (operation.None,
 		error) {

@@ -98,11 +98,12 @@ var errClear = fault.New(fault.InvalidRequest, "the call came in the clear, wher
 func (r Resource) signIn() *operation.Operation {
 	return operation.Define(operation.Declaration{
 		ID: "svc_sign_in", Routes: operation.Routes("POST /api/auth/sign-in"), Group: group,
-		Summary: "Begins a session of a browser",
-		Description: "The session is a cookie that no script sees, good for 30 days, or 7 without a " +
-			"call. It does what a sign-in token does. In the clear no password is taken, but from " +
-			"this machine. Too many attempts at an account, from one network or device, have to " +
-			"wait as the header Retry-After says.",
+		Summary: "Begins a browser session",
+		Description: "The session is a cookie that scripts cannot read. It is valid for 30 " +
+			"days, or for 7 days without a call. It has the same rights as a sign-in token. " +
+			"Without TLS, a password is accepted only from this machine. After too many " +
+			"attempts on an account, or from a network or device, the header Retry-After says " +
+			"how long to wait.",
 		Access: auth.Public, Rate: limits.Anonymous, Browser: true,
 		Errors: []fault.Code{fault.Unauthorized, fault.AccountDisabled, fault.CustomerBlocked},
 	}, func(ctx context.Context, from *operation.Caller, in *signInRequest) (SignedIn, error) {
@@ -145,8 +146,8 @@ func (r Resource) signOutEverywhere() *operation.Operation {
 func (r Resource) ending(id, route, summary string, everywhere bool) *operation.Operation {
 	return operation.Define(operation.Declaration{
 		ID: id, Routes: operation.Routes(route), Group: group, Summary: summary,
-		Description: "A session that has ended is refused from the next request on. What it has " +
-			"open ends.",
+		Description: "An ended session is refused from the next request on. Its open streams " +
+			"end.",
 		Access: auth.SignInOnly, Rate: limits.General, Browser: true,
 	}, func(ctx context.Context, from *operation.Caller, _ *struct{}) (operation.None, error) {
 		return operation.None{}, r.end(ctx, from, everywhere)

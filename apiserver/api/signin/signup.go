@@ -17,7 +17,7 @@ const signUpPath = "/sign-up"
 func (r Resource) signUpPage() *operation.Operation {
 	return operation.Define(operation.Declaration{
 		ID: "svc_sign_up_page", Routes: operation.Routes("GET " + signUpPath), Group: group,
-		Summary: "Shows a form to ask for an account, where the operator lets people make them",
+		Summary: "Shows a sign-up form, if the operator allows sign-ups",
 		Access:  auth.Public, Rate: limits.Anonymous, Browser: true, Media: []string{"text/html"},
 	}, func(_ context.Context, from *operation.Caller, _ *struct{}) (operation.Raw, error) {
 		return r.renderSignUp(from, shown{}, 0)
@@ -36,10 +36,11 @@ var errNoSignUp = fault.New(fault.InvalidRequest, "The operator of this service 
 func (r Resource) enterSignUp() *operation.Operation {
 	return operation.Define(operation.Declaration{
 		ID: "svc_sign_up_form", Routes: operation.Routes("POST " + signUpPath), Group: group,
-		Summary: "Sends a link that makes an account to its address",
-		Description: "The answer is the same whether an account has the address already. Its owner " +
-			"is told so then, with a link that sets a new password. The link is good once, for 30 " +
-			"minutes; who follows it chooses the password. The customer is one of its own.",
+		Summary: "Sends a link that creates an account to its address",
+		Description: "The answer is the same whether or not an account already has the " +
+			"address. If one has, its owner gets a notice with a link that sets a new " +
+			"password. The link is valid once, for 30 minutes; whoever follows it chooses the " +
+			"password. The account gets a new customer of its own.",
 		Access: auth.Public, Rate: limits.Anonymous, Browser: true, Media: []string{"text/html"},
 	}, func(ctx context.Context, from *operation.Caller, in *recoverRequest) (operation.Raw,
 		error) {

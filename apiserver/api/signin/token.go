@@ -46,7 +46,7 @@ func (r Resource) metadata() *operation.Operation {
 	return operation.Define(operation.Declaration{
 		ID: "svc_oauth_metadata", Group: programs,
 		Routes:  operation.Routes("GET /.well-known/oauth-authorization-server"),
-		Summary: "Says where and how programs ask for grants", Access: auth.Public,
+		Summary: "Returns where and how programs request grants", Access: auth.Public,
 		Description: "The metadata of RFC 8414. Pages of any site may read it.",
 		Rate:        limits.Anonymous, Media: inJSON, Lenient: true, Anywhere: true,
 	}, func(_ context.Context, from *operation.Caller, _ *struct{}) (operation.Raw, error) {
@@ -80,13 +80,13 @@ const MetadataPath = "/.well-known/oauth-protected-resource"
 // resourceMetadata is GET /.well-known/oauth-protected-resource.
 func (r Resource) resourceMetadata() *operation.Operation {
 	return r.resource("svc_oauth_resource", "",
-		"Says who grants access to this service: itself")
+		"Returns who grants access to this service: itself")
 }
 
 // agentMetadata is GET /.well-known/oauth-protected-resource/mcp.
 func (r Resource) agentMetadata() *operation.Operation {
 	return r.resource("svc_oauth_agent_resource", agentPath,
-		"Says who grants access to the agent gateway of this service")
+		"Returns who grants access to the agent gateway of this service")
 }
 
 // agentPath is the address of the agent gateway.
@@ -118,11 +118,12 @@ type registerRequest struct {
 func (r Resource) register() *operation.Operation {
 	return operation.Define(operation.Declaration{
 		ID: "svc_register_program", Routes: operation.Routes("POST /oauth/register"),
-		Group: programs, Summary: "Registers a program, and answers its client_id",
-		Description: "Dynamic registration of RFC 7591. redirect_uris has 1 to 5 addresses, of https " +
-			"or of http on the loopback. client_name has at most 64 characters. All programs are " +
-			"public: they have no secret. The service keeps nothing of them; a client_id asks for " +
-			"grants for 400 days. Other members are passed over.",
+		Group: programs, Summary: "Registers a program, and returns its client_id",
+		Description: "Dynamic registration of RFC 7591. redirect_uris has 1 to 5 addresses, " +
+			"with https, or http on loopback. client_name has at most 64 characters. All " +
+			"programs are public clients: they have no secret. The service stores nothing " +
+			"about them; a client_id can request grants for 400 days. Other members are " +
+			"ignored.",
 		Access: auth.Public, Rate: limits.Anonymous, Media: inJSON, Status: http.StatusCreated,
 		Cookieless: true,
 	}, func(_ context.Context, _ *operation.Caller, in *registerRequest) (operation.Raw, error) {
@@ -161,12 +162,12 @@ type tokenRequest struct {
 	Body struct {
 		GrantType string `json:"grant_type" max:"64" doc:"authorization_code or refresh_token"`
 		ClientID  string `json:"client_id" max:"4096"`
-		Code      string `json:"code" max:"1024" doc:"Of authorization_code"`
-		Redirect  string `json:"redirect_uri" max:"1024" doc:"Of authorization_code: as the code was asked for"`
-		Verifier  string `json:"code_verifier" max:"1024" doc:"Of authorization_code: what the challenge is the sum of"`
-		Refresh   string `json:"refresh_token" max:"1024" doc:"Of refresh_token"`
-		Scope     string `json:"scope" max:"256" doc:"Of refresh_token: what was granted, or nothing"`
-		Resource  string `json:"resource" max:"1024" doc:"What the code was asked for, or nothing"`
+		Code      string `json:"code" max:"1024" doc:"For authorization_code"`
+		Redirect  string `json:"redirect_uri" max:"1024" doc:"For authorization_code: the redirect_uri with which the code was requested"`
+		Verifier  string `json:"code_verifier" max:"1024" doc:"For authorization_code: the verifier of the challenge"`
+		Refresh   string `json:"refresh_token" max:"1024" doc:"For refresh_token"`
+		Scope     string `json:"scope" max:"256" doc:"For refresh_token: the granted scope, or omitted"`
+		Resource  string `json:"resource" max:"1024" doc:"The resource for which the code was requested, or omitted"`
 	} `body:"form" limit:"16384"`
 }
 
@@ -174,13 +175,13 @@ type tokenRequest struct {
 func (r Resource) token() *operation.Operation {
 	return operation.Define(operation.Declaration{
 		ID: "svc_token", Routes: operation.Routes("POST /oauth/token"), Group: programs,
-		Summary: "Gives tokens for a code, or for a refresh token",
-		Description: "The access token is good for 15 minutes, and calls like an API key of the scope " +
-			"that was granted. The refresh token is good once, and comes with another one. Whoever " +
-			"shows one that was used before ends the grant. For 30 seconds the one before the newest " +
-			"gets the same answer again, since the first may have been lost. A grant ends after 30 " +
-			"days without a refresh. Refusals are 400 or 401 with error and error_description, as RFC 6749 " +
-			"has them.",
+		Summary: "Issues tokens for a code or a refresh token",
+		Description: "The access token is valid for 15 minutes, and works like an API key of " +
+			"the granted scope. A refresh token is valid once, and its answer has a new one. " +
+			"Reusing an old refresh token ends the grant. For 30 seconds the previous refresh " +
+			"token gets the same answer again, in case the first answer was lost. A grant ends " +
+			"after 30 days without a refresh. Refusals are 400 or 401 with error and " +
+			"error_description, as in RFC 6749.",
 		Access: auth.Public, Rate: limits.Anonymous, Media: inJSON, Cookieless: true,
 		Errors: []fault.Code{fault.Unauthorized},
 	}, func(ctx context.Context, from *operation.Caller, in *tokenRequest) (operation.Raw,
@@ -221,9 +222,9 @@ type revokeRequest struct {
 func (r Resource) revoke() *operation.Operation {
 	return operation.Define(operation.Declaration{
 		ID: "svc_revoke_token", Routes: operation.Routes("POST /oauth/revoke"), Group: programs,
-		Summary: "Ends the grant that a token is of",
-		Description: "The revocation of RFC 7009, by a refresh token or the newest access token. A token " +
-			"that the program does not have changes nothing, and is answered alike.",
+		Summary: "Ends the grant that a token belongs to",
+		Description: "Revocation as in RFC 7009, by a refresh token or the newest access " +
+			"token. A token that is not the program's changes nothing and gets the same answer.",
 		Access: auth.Public, Rate: limits.Anonymous, Media: inJSON, Cookieless: true,
 	}, func(ctx context.Context, _ *operation.Caller, in *revokeRequest) (operation.Raw, error) {
 		if err := r.Grants.Revoke(ctx, in.Body.ClientID, in.Body.Token); err != nil {

@@ -28,23 +28,25 @@ const (
 
 type harvestRequest struct {
 	ScraperID ids.ID `path:"scraperId"`
-	Cap       uint32 `query:"cap" default:"500000" min:"1" max:"500000" doc:"Addresses that are taken at most"`
+	Cap       uint32 `query:"cap" default:"500000" min:"1" max:"500000" doc:"Most addresses that are taken"`
 }
 
 // harvest is POST /api/scraper/{scraperId}/sitemaps/harvest.
 func (r Resource) harvest() *operation.Operation {
 	return operation.Define(operation.Declaration{
 		ID: harvestID, Routes: operation.Routes("POST /api/scraper/{scraperId}/sitemaps/harvest"),
-		Group: group, Summary: "Reads the sitemaps of a scraper's site, and counts what they name",
-		Description: "The scraper's own address is read if it is a sitemap. Else those are that " +
-			"robots.txt names, or that are where sitemaps are. Sitemaps, RSS, Atom and text are " +
-			"read, packed or not, and indexes up to 4 levels deep. Addresses of other hosts are " +
-			"taken where the robots.txt of those names the sitemap. robots.txt is obeyed, one " +
-			"request a second is sent, and none is charged. Addresses are told apart by their " +
-			"canonical form. A harvest takes the place of the one before, and goes on in the " +
-			"background. The call waits for 55 s, then answers with the count so far; the " +
-			"same Idempotency-Key waits again. No sitemap, or an empty one, counts 0. A scraper " +
-			"has one harvest under way, a customer 10.",
+		Group: group, Summary: "Reads the sitemaps of a scraper's site, and counts the " +
+			"addresses that they list",
+		Description: "If the scraper's own address is a sitemap, it is read. Otherwise the " +
+			"sitemaps named in robots.txt are read, or those at the usual places. Sitemaps, " +
+			"RSS, Atom and text are read, compressed or not, and indexes up to 4 levels deep. " +
+			"Addresses on another host are taken if that host's robots.txt names the sitemap. " +
+			"robots.txt is obeyed, one request a second is sent, and nothing is charged. " +
+			"Addresses with the same canonical form count once. A harvest replaces the " +
+			"previous one, and goes on in the background. The call waits up to 55 s, then " +
+			"returns the count so far; the same Idempotency-Key waits again. Without a " +
+			"sitemap, or with an empty one, the count is 0. At most one harvest of a scraper " +
+			"is under way at a time, and 10 of a customer.",
 		Access: auth.Write, Agents: operation.Adds, Feature: plans.SiteMap, Rate: limits.Harvest,
 		Idempotency: operation.Required, Later: true, Timeout: timeout,
 		Errors: []fault.Code{fault.ScraperNotFound, fault.TypeNotRunnable, fault.HarvestRunning,

@@ -25,8 +25,8 @@ import (
 
 // SitemapEntry is an address in a sitemap.
 type SitemapEntry struct {
-	URL        string  `json:"url" doc:"In its canonical form"`
-	Image      *string `json:"image" scraped:"url" doc:"Address of its first image"`
+	URL        string  `json:"url" doc:"Address in canonical form"`
+	Image      *string `json:"image" scraped:"url" doc:"Address of the entry's first image"`
 	ImageTitle *string `json:"imageTitle" scraped:"url"`
 	LastSeen   string  `json:"lastSeen" format:"date-time" doc:"When the sitemap was read"`
 }
@@ -51,15 +51,15 @@ func (Restriction) Values() []string {
 
 type listRequest struct {
 	ScraperID   ids.ID      `path:"scraperId"`
-	Page        int         `query:"page" default:"0" min:"0" max:"100000" code:"invalid_page" doc:"Zero-based; page times size may be at most 100,000"`
+	Page        int         `query:"page" default:"0" min:"0" max:"100000" code:"invalid_page" doc:"Page number, from 0; page times size may be at most 100,000"`
 	Size        int         `query:"size" default:"20" min:"1" clamp:"200" code:"invalid_page"`
-	Sort        []string    `query:"sort" each:"max=64" max:"4" code:"invalid_sort" doc:"url, image, imageTitle or lastSeen, then asc or desc: lastSeen,desc. As they were found unless told."`
+	Sort        []string    `query:"sort" each:"max=64" max:"4" code:"invalid_sort" doc:"url, image, imageTitle or lastSeen, then asc or desc: lastSeen,desc. Default: in the order found."`
 	Filters     string      `query:"filters" max:"30000" code:"invalid_filter" doc:"JSON filter on url, image, imageTitle and lastSeen: {\"url\":{\"$contains\":\"/shoes/\"}}"`
-	Search      string      `query:"search" max:"1000" doc:"Text in the address, or in the image's address or title, in any case"`
-	Q           string      `query:"q" max:"1000" doc:"As search; both have to be there"`
+	Search      string      `query:"search" max:"1000" doc:"Text in the address, or in the image's address or title; case does not matter"`
+	Q           string      `query:"q" max:"1000" doc:"Same as search; if both are given, both must match"`
 	From        *api.Time   `query:"from" doc:"Seen at this time or later"`
 	To          *api.Time   `query:"to" doc:"Seen before this time"`
-	Restriction Restriction `query:"restriction" default:"NONE" doc:"BASE_PATH keeps what is under the path of the scraper's address, up to its last slash. SLASH_COUNT keeps addresses with as many slashes as the scraper's has."`
+	Restriction Restriction `query:"restriction" default:"NONE" doc:"BASE_PATH keeps addresses under the path of the scraper's address, up to its last slash. SLASH_COUNT keeps addresses with as many slashes as the scraper's address."`
 }
 
 // Validate implements operation.Validator.
@@ -75,9 +75,10 @@ func (r Resource) list() *operation.Operation {
 	return operation.Define(operation.Declaration{
 		ID:     "svc_list_sitemaps",
 		Routes: operation.Routes("GET /api/scraper/{scraperId}/sitemaps"), Group: group,
-		Summary: "Lists what the sitemaps of a scraper's site name",
+		Summary: "Lists the addresses in the sitemaps of a scraper's site",
 		Description: "The entries are those of the scraper's newest harvest, also while it is " +
-			"under way. They go each night at 02:00 UTC. One that goes on then goes a night later.",
+			"under way. They are deleted each night at 02:00 UTC. If the harvest is under way " +
+			"then, its entries are deleted a night later.",
 		Access: auth.Read, Agents: operation.Reads, Rate: limits.Read, Timeout: time.Minute,
 		Errors: []fault.Code{fault.ScraperNotFound, fault.InvalidFilter, fault.InvalidSort,
 			fault.InvalidPage},

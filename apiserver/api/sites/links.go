@@ -20,13 +20,13 @@ import (
 
 type linksRequest struct {
 	SiteID    ids.ID `path:"siteId"`
-	Page      int64  `query:"page" default:"0" clamp:"9007199254740991" doc:"Beyond the last page: the last."`
+	Page      int64  `query:"page" default:"0" clamp:"9007199254740991" doc:"Beyond the last page, the last page is returned."`
 	Size      int64  `query:"size" default:"100" clamp:"1000" doc:"1 to 1,000; less counts as 1."`
-	SortField string `query:"sortField" default:"url" doc:"url, title or curl; anything else is url"`
+	SortField string `query:"sortField" default:"url" doc:"url, title or curl; anything else means url"`
 	Direction string `query:"sortDirection" default:"asc" pattern:"^([aA][sS][cC]|[dD][eE][sS][cC])$" doc:"asc or desc"`
-	Sort      string `query:"sort" max:"64" code:"invalid_sort" doc:"url, title or curl, then asc or desc: title,desc. It takes the place of sortField and sortDirection."`
+	Sort      string `query:"sort" max:"64" code:"invalid_sort" doc:"url, title or curl, then asc or desc: title,desc. It replaces sortField and sortDirection."`
 	Filters   string `query:"filters" max:"30000" code:"invalid_filter" doc:"JSON filter on url, title, curl and state, for example {\"state\":\"ERRORED\"}"`
-	Q         string `query:"q" max:"1000" doc:"Links whose address or title has this in it, whatever the case"`
+	Q         string `query:"q" max:"1000" doc:"Links with this text in their address or title; case does not matter"`
 }
 
 // links is GET /api/scraper/site/{siteId}/links.
@@ -35,8 +35,8 @@ func (r Resource) links() *operation.Operation {
 		ID:     "svc_list_scraper_site_links",
 		Routes: operation.Routes("GET /api/scraper/site/{siteId}/links"), Group: group,
 		Summary: "Lists the links of a site",
-		Description: "Text is sorted by its bytes; what is equal in it by the order in which it " +
-			"was given. A descending order turns both around.",
+		Description: "Text is sorted by bytes, and equal links by the order in which they were " +
+			"given. A descending sort reverses both.",
 		Access: auth.Read, Agents: operation.Reads, Rate: limits.Read, Timeout: time.Minute,
 		Errors: []fault.Code{fault.NotFound, fault.InvalidFilter, fault.InvalidSort},
 	}, func(ctx context.Context, from *operation.Caller, in *linksRequest) (api.Page[SiteLink],
@@ -151,9 +151,9 @@ func (r Resource) delete() *operation.Operation {
 	return operation.Define(operation.Declaration{
 		ID:     "svc_delete_scraper_site",
 		Routes: operation.Routes("DELETE /api/scraper/site/{siteId}"), Group: group,
-		Summary: "Deletes a site with all its links; the scraper stays",
-		Description: "Its runs begin at its own address from then on. A site that is gone, or is " +
-			"none of the customer's, is deleted already.",
+		Summary: "Deletes a site with all its links, but not its scraper",
+		Description: "From then on, the scraper's runs begin at its own address. Deleting a " +
+			"site that does not exist, or is not the customer's, changes nothing.",
 		Access: auth.Write, Agents: operation.Destroys, Rate: limits.General,
 		Idempotency: operation.Required,
 	}, func(ctx context.Context, from *operation.Caller, in *request) (operation.None, error) {

@@ -29,17 +29,18 @@ type putRequest struct {
 func (r Resource) put() *operation.Operation {
 	return operation.Define(operation.Declaration{
 		ID: putID, Routes: operation.Routes("PUT /api/scraper/site"), Group: group,
-		Summary: "Gives a scraper the links that its runs read",
-		Description: "A scraper has one site. Who adds links sends all of them again. Those that " +
-			"it had stand until all of the new ones have come, and one invalid link refuses all. " +
-			"Links that are equal in canonical form are taken once, the first with its title. The " +
-			"state of a link stays when the site is sent again. Runs read links that no run has " +
-			"visited first, then the others; without a site they begin at the scraper's own " +
-			"address. The links come as links of a JSON body, or as the body itself. That is " +
-			"text/uri-list (an address a line, # begins a comment) or application/x-ndjson " +
-			"({\"url\": …, \"title\": …} a line). The other members are query parameters then. " +
-			"A link has at most 8,192 bytes of text, a site 1,000,000 links, and a customer " +
-			"1,000 sites with 10,000,000 links. Scrapers of lists, searches and files have none.",
+		Summary: "Sets the links that a scraper's runs read",
+		Description: "A scraper has one site. To add links, send all of them again. The old " +
+			"links stay until all the new ones have arrived, and one invalid link refuses all. " +
+			"Links with the same canonical form are taken once, with the title of the first. " +
+			"The state of a link stays when the site is sent again. Runs read unvisited links " +
+			"first, then the others; without a site they begin at the scraper's own address. " +
+			"The links come as links of a JSON body, or as the body itself. The body is " +
+			"text/uri-list (one address per line, # begins a comment) or application/x-ndjson " +
+			"({\"url\": …, \"title\": …} per line). The other members are then query " +
+			"parameters. A link has at most 8,192 bytes of text, a site 1,000,000 links, and a " +
+			"customer 1,000 sites with 10,000,000 links. Scrapers of lists, searches and files " +
+			"cannot have a site.",
 		Access: auth.Write, Agents: operation.Destroys, Feature: plans.SiteMap,
 		Rate:        limits.General,
 		Idempotency: operation.Required, Timeout: putTime,
@@ -80,8 +81,8 @@ func (r Resource) get() *operation.Operation {
 	return operation.Define(operation.Declaration{
 		ID: "svc_get_scraper_site", Routes: operation.Routes("GET /api/scraper/{id}/site"),
 		Group:       group,
-		Summary:     "Answers the site of a scraper, or null",
-		Description: "Its links are left out when they are more than 1,000.",
+		Summary:     "Returns the site of a scraper, or null",
+		Description: "Links are left out if there are more than 1,000.",
 		Access:      auth.Read, Agents: operation.Reads, Rate: limits.Read,
 		Errors: []fault.Code{fault.ScraperNotFound},
 	}, func(ctx context.Context, from *operation.Caller, in *request) (*Site, error) {

@@ -56,7 +56,7 @@ type SiteLink struct {
 	URL   string    `json:"url" required:"true" min:"1" max:"8192" code:"INVALID_URL"`
 	Title string    `json:"title" max:"1000"`
 	Curl  string    `json:"curl" max:"8192" doc:"A curl command for the link, kept as it is"`
-	State LinkState `json:"state" stamped:"true" doc:"What the newest run that came to it made of it: PENDING before the first"`
+	State LinkState `json:"state" stamped:"true" doc:"Outcome in the newest run that reached it; PENDING before the first"`
 }
 
 // NewLink converts a link of the row store to the API's form.
@@ -66,12 +66,12 @@ func NewLink(l *rowstore.SiteLink) SiteLink {
 
 // Site is the specification's SiteDTO.
 type Site struct {
-	ID             ids.ID     `json:"id" doc:"Empty or omitted: the scraper's own site, or a new one"`
+	ID             ids.ID     `json:"id" doc:"Empty or omitted: the scraper's existing site, or a new one"`
 	Name           string     `json:"name" form:"filled-line" required:"true" min:"1" max:"200"`
 	ScraperRef     ids.ID     `json:"scraperRef" required:"true" doc:"Id of the scraper whose runs read the links"`
-	Links          []SiteLink `json:"links,omitzero" required:"true" alone:"json" max:"1000000" doc:"All of the site's links. An answer leaves out more than 1,000."`
+	Links          []SiteLink `json:"links,omitzero" required:"true" alone:"json" max:"1000000" doc:"All the site's links. An answer leaves them out if there are more than 1,000."`
 	LinkCount      uint32     `json:"linkCount" alone:"json" stamped:"true"`
-	LinksTruncated bool       `json:"linksTruncated" alone:"json" stamped:"true" doc:"links is left out, because there are more than 1,000; they are read by page"`
+	LinksTruncated bool       `json:"linksTruncated" alone:"json" stamped:"true" doc:"True if links was left out because there are more than 1,000; read them by page"`
 	CreatedAt      api.Time   `json:"createdAt" alone:"json" stamped:"true"`
 	UpdatedAt      api.Time   `json:"updatedAt" alone:"json" stamped:"true"`
 }

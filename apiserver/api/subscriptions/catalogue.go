@@ -15,10 +15,10 @@ const currency = "EUR"
 // PlanFeatures is a plan in the catalogue.
 type PlanFeatures struct {
 	Plan         string          `json:"plan" enum:"STARTER,BASIC,PRO,BUSINESS,TEAM"`
-	Level        int             `json:"level" doc:"Of two plans the dearer one has the higher"`
+	Level        int             `json:"level" doc:"Rank of the plan: a more expensive plan has a higher level"`
 	MonthlyPrice float64         `json:"monthlyPrice" doc:"EUR"`
 	Features     []plans.Feature `json:"features"`
-	Limits       map[string]int  `json:"limits" doc:"How many of a thing it allows; what is not named is not limited"`
+	Limits       map[string]int  `json:"limits" doc:"How many of each thing the plan allows; what is not named is unlimited"`
 }
 
 // PlanPrice is the price of a plan.
@@ -38,8 +38,8 @@ func (r Resource) planFeatures() *operation.Operation {
 	return operation.Define(operation.Declaration{
 		ID: "svc_list_plans", Routes: operation.Routes("GET /api/plan-features"), Group: group,
 		Summary: "Lists the legacy plans with their features and limits, by level",
-		Description: "A customer without a subscription pays as it goes. It has every feature, " +
-			"and none of these limits.",
+		Description: "A customer without a subscription is on pay-as-you-go. It has every " +
+			"feature and none of these limits.",
 		Access: auth.Public, Agents: operation.Reads, Rate: limits.Anonymous,
 	}, func(context.Context, *operation.Caller, *struct{}) ([]PlanFeatures, error) {
 		list := []PlanFeatures{}
@@ -59,7 +59,8 @@ func (r Resource) planFeatures() *operation.Operation {
 func (r Resource) prices() *operation.Operation {
 	return operation.Define(operation.Declaration{
 		ID: "svc_list_plan_prices", Routes: operation.Routes("GET /api/subscription/prices"),
-		Group: group, Summary: "Lists what the plans cost that customers may choose, by level",
+		Group: group, Summary: "Lists the prices of the plans that customers may choose, by " +
+			"level",
 		Access: auth.Public, Agents: operation.Reads, Rate: limits.Anonymous,
 	}, func(context.Context, *operation.Caller, *struct{}) ([]PlanPrice, error) {
 		list := []PlanPrice{}

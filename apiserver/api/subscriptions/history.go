@@ -21,7 +21,7 @@ type Invoice struct {
 	Currency         string   `json:"currency" doc:"EUR"`
 	Status           string   `json:"status" enum:"PAID,OPEN,UNCOLLECTIBLE,VOID,DRAFT"`
 	IssuedAt         api.Time `json:"issuedAt"`
-	HostedInvoiceURL *string  `json:"hostedInvoiceUrl" doc:"Where the payment provider shows it; null: nowhere"`
+	HostedInvoiceURL *string  `json:"hostedInvoiceUrl" doc:"Page of the invoice at the payment provider; null: none"`
 }
 
 type historyRequest struct {
@@ -63,8 +63,8 @@ func (r Resource) history() *operation.Operation {
 	return operation.Define(operation.Declaration{
 		ID: "svc_list_invoices", Routes: operation.Routes("GET /api/billing-history"),
 		Group: group, Summary: "Lists the customer's invoices, newest first",
-		Description: "They are those of subscriptions, as the payment provider has told of them. " +
-			"Top-ups and charges are in the wallet's ledger.",
+		Description: "These are the invoices for subscriptions, as reported by the payment " +
+			"provider. Top-ups and charges are in the wallet's ledger.",
 		Access: auth.Read, Agents: operation.Reads,
 		Rate: limits.Read, Errors: []fault.Code{fault.InvalidPage},
 	}, func(_ context.Context, from *operation.Caller,

@@ -47,9 +47,10 @@ func moveErrors(more ...fault.Code) []fault.Code {
 func (r Resource) get() *operation.Operation {
 	return operation.Define(operation.Declaration{
 		ID: "svc_get_subscription", Routes: operation.Routes("GET /api/subscription"),
-		Group: group, Summary: "Answers the customer's legacy plan",
-		Description: "INACTIVE with plan null: the customer pays as it goes, without a plan.",
-		Access:      auth.Read, Agents: operation.Reads, Rate: limits.Read,
+		Group: group, Summary: "Returns the customer's legacy plan",
+		Description: "INACTIVE with plan null: the customer is on pay-as-you-go, without a " +
+			"plan.",
+		Access: auth.Read, Agents: operation.Reads, Rate: limits.Read,
 	}, func(_ context.Context, from *operation.Caller, _ *struct{}) (Subscription, error) {
 		return r.newSubscription(from.View.Subscription(from.Customer)), nil
 	})
@@ -59,9 +60,9 @@ func (r Resource) get() *operation.Operation {
 func (r Resource) create() *operation.Operation {
 	return operation.Define(operation.Declaration{
 		ID: "svc_create_subscription", Routes: operation.Routes("POST /api/subscription/create"),
-		Group: group, Summary: "Opens a checkout in which a plan is subscribed to",
-		Description: "An ACTIVE subscription is answered as it is. The plan begins when the " +
-			"payment provider has told of the payment. The free plan begins at once.",
+		Group: group, Summary: "Opens a checkout to subscribe to a plan",
+		Description: "An ACTIVE subscription is returned unchanged. The plan begins when the " +
+			"payment provider confirms the payment. The free plan begins at once.",
 		Access: auth.Write, Agents: operation.Adds,
 		Rate: limits.TopUp, Errors: moveErrors(fault.InvalidPlan),
 	}, func(ctx context.Context, from *operation.Caller, in *planRequest) (Subscription, error) {
@@ -84,9 +85,9 @@ func (r Resource) change() *operation.Operation {
 	return operation.Define(operation.Declaration{
 		ID: "svc_change_subscription", Routes: operation.Routes("POST /api/subscription/change"),
 		Group: group, Summary: "Changes the plan",
-		Description: "A dearer plan opens a checkout, and takes the place of the old one when it " +
-			"is paid. A cheaper one is scheduled for the end of the period, and charges nothing " +
-			"now. The same plan changes nothing.",
+		Description: "A more expensive plan opens a checkout, and replaces the old plan once " +
+			"paid. A cheaper plan is scheduled for the end of the period, and nothing is " +
+			"charged now. The same plan changes nothing.",
 		Access: auth.Write, Agents: operation.Destroys, Rate: limits.TopUp,
 		Errors: moveErrors(fault.InvalidPlan, fault.NoSubscription),
 	}, func(ctx context.Context, from *operation.Caller, in *planRequest) (Subscription, error) {
@@ -117,8 +118,8 @@ func (r Resource) cancel() *operation.Operation {
 	return operation.Define(operation.Declaration{
 		ID: "svc_cancel_subscription", Routes: operation.Routes("POST /api/subscription/cancel"),
 		Group: group, Summary: "Ends the subscription at the end of its period",
-		Description: "The plan stays until currentPeriodEnd, then it is STARTER. Until then " +
-			"cancel-downgrade takes it back.",
+		Description: "The plan stays until currentPeriodEnd, then becomes STARTER. Until then, " +
+			"cancel-downgrade undoes this.",
 		Access: auth.Write, Agents: operation.Destroys,
 		Rate: limits.TopUp, Errors: moveErrors(fault.NoSubscription),
 	}, func(ctx context.Context, from *operation.Caller, _ *struct{}) (Subscription, error) {
@@ -140,7 +141,7 @@ func (r Resource) cancelDowngrade() *operation.Operation {
 	return operation.Define(operation.Declaration{
 		ID:     "svc_cancel_downgrade",
 		Routes: operation.Routes("POST /api/subscription/cancel-downgrade"),
-		Group:  group, Summary: "Keeps the plan, in place of what was scheduled",
+		Group:  group, Summary: "Keeps the current plan, and cancels the scheduled change",
 		Access: auth.Write, Agents: operation.Sets,
 		Rate: limits.TopUp, Errors: moveErrors(fault.NoDowngrade),
 	}, func(ctx context.Context, from *operation.Caller, _ *struct{}) (Subscription, error) {

@@ -30,11 +30,11 @@ type Resource struct {
 
 // Subscription is a customer's legacy plan.
 type Subscription struct {
-	Plan             *string   `json:"plan" doc:"What gates the customer; null: nothing does"`
+	Plan             *string   `json:"plan" doc:"The plan that limits the customer; null: none"`
 	Status           string    `json:"status" enum:"ACTIVE,INACTIVE"`
 	CurrentPeriodEnd *api.Time `json:"currentPeriodEnd" doc:"Null without a paid plan"`
-	ScheduledPlan    *string   `json:"scheduledPlan" doc:"The plan after currentPeriodEnd, where that is another one"`
-	Payment          *Payment  `json:"payment" doc:"A checkout that is open; null: none"`
+	ScheduledPlan    *string   `json:"scheduledPlan" doc:"The plan after currentPeriodEnd, if it will change"`
+	Payment          *Payment  `json:"payment" doc:"The open checkout; null: none"`
 }
 
 // Payment is the address at which to pay.

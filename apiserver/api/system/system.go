@@ -81,15 +81,15 @@ type Health struct {
 // stops and payments still work.
 type Readiness struct {
 	Status string `json:"status" enum:"ok"`
-	Issuer string `json:"issuer,omitempty" enum:"reachable,away" doc:"How it stands with the OpenID Connect issuer; left out where there is none"`
-	Space  string `json:"space" enum:"ok,short" doc:"Whether disks have room; while they are short, lists, launches and uploads are refused with out_of_space"`
+	Issuer string `json:"issuer,omitempty" enum:"reachable,away" doc:"State of the OpenID Connect issuer; left out if there is none"`
+	Space  string `json:"space" enum:"ok,short" doc:"Whether disks have room; while they are low on space, lists, launches and uploads are refused with out_of_space"`
 }
 
 // healthz is GET /healthz.
 func (Resource) healthz() *operation.Operation {
 	return operation.Define(operation.Declaration{
 		ID: "svc_healthz", Routes: operation.Routes("GET /healthz"), Group: group,
-		Summary: "Answers while the process lives", Access: auth.Public,
+		Summary: "Answers as long as the process is alive", Access: auth.Public,
 	}, func(context.Context, *operation.Caller, *struct{}) (Health, error) {
 		return Health{Status: "ok"}, nil
 	})
@@ -100,7 +100,7 @@ func (r Resource) readyz() *operation.Operation {
 	ready := &readiness{state: r.Client, clock: r.Clock, asking: make(chan struct{}, 1)}
 	return operation.Define(operation.Declaration{
 		ID: "svc_readyz", Routes: operation.Routes("GET /readyz"), Group: group,
-		Summary: "Answers 200 once calls are served, else 503", Access: auth.Public,
+		Summary: "Answers 200 once the server takes calls, otherwise 503", Access: auth.Public,
 	}, func(ctx context.Context, _ *operation.Caller, _ *struct{}) (Readiness, error) {
 		if r.Stopping() {
 			return Readiness{}, fault.New(fault.Unavailable, "the server stops")
@@ -129,7 +129,7 @@ func (r Resource) readyz() *operation.Operation {
 func (r Resource) metrics() *operation.Operation {
 	return operation.Define(operation.Declaration{
 		ID: "svc_metrics", Routes: operation.Routes("GET /metrics"), Group: group,
-		Summary: "Answers the process's counters", Access: auth.Admin,
+		Summary: "Returns the process's counters", Access: auth.Admin,
 		Media: []string{"text/plain"},
 	}, func(context.Context, *operation.Caller, *struct{}) (operation.Raw, error) {
 		families, err := r.Metrics.Gather()
@@ -152,7 +152,7 @@ func (r Resource) metrics() *operation.Operation {
 func (r Resource) apiDocs() *operation.Operation {
 	return operation.Define(operation.Declaration{
 		ID: "svc_api_docs", Routes: operation.Routes("GET /v3/api-docs"), Group: group,
-		Summary: "Answers this description", Access: auth.Public, Rate: limits.Anonymous,
+		Summary: "Returns this description", Access: auth.Public, Rate: limits.Anonymous,
 		Media: []string{"application/json"},
 	}, func(context.Context, *operation.Caller, *struct{}) (operation.Raw, error) {
 		return described(r.Document())
@@ -163,9 +163,9 @@ func (r Resource) apiDocs() *operation.Operation {
 func (r Resource) agentDocs() *operation.Operation {
 	return operation.Define(operation.Declaration{
 		ID: "svc_agent_api_docs", Routes: operation.Routes("GET /v3/api-docs/mcp"), Group: group,
-		Summary: "Answers the description of what agents may call",
-		Description: "The operations that are tools of the agent gateway. x-agents has what agents are " +
-			"told of each, and what they have to give though others need not.",
+		Summary: "Returns the description of the operations that agents may call",
+		Description: "It has the operations that are tools of the agent gateway. x-agents has " +
+			"what agents are told about each, and the arguments that only agents must give.",
 		Access: auth.Public, Rate: limits.Anonymous, Media: []string{"application/json"},
 	}, func(context.Context, *operation.Caller, *struct{}) (operation.Raw, error) {
 		return described(r.Agents())

@@ -18,7 +18,7 @@ import (
 // CatalogueInput is the JSON body of a product file. If the file itself is the body, format is a
 // query parameter.
 type CatalogueInput struct {
-	Format  upload.Format `json:"format" required:"true" not:"xlsx" code:"BAD_FORMAT" doc:"Of the file: csv or jsonl"`
+	Format  upload.Format `json:"format" required:"true" not:"xlsx" code:"BAD_FORMAT" doc:"Format of the file: csv or jsonl"`
 	Content string        `json:"content" required:"true" alone:"json" doc:"The file's text"`
 }
 
@@ -33,10 +33,10 @@ type CatalogueFile struct {
 	Format   upload.Format         `json:"format"`
 	Bytes    int64                 `json:"bytes" min:"0"`
 	By       string                `json:"by" doc:"Subject of the admin who sent it"`
-	State    client.CatalogueState `json:"state" doc:"READING until it is whole, then READY; FAILED if it never will be"`
+	State    client.CatalogueState `json:"state" doc:"READING while the file is imported, then READY or FAILED"`
 	SentAt   api.Time              `json:"sentAt"`
-	EndedAt  api.Time              `json:"endedAt" doc:"When it was READY, or had FAILED; null until then"`
-	Products uint64                `json:"products" doc:"How many it has, once it is READY"`
+	EndedAt  api.Time              `json:"endedAt" doc:"When it became READY or FAILED; null until then"`
+	Products uint64                `json:"products" doc:"How many products it has, once READY"`
 	Message  string                `json:"message" doc:"Why it failed"`
 }
 
@@ -51,13 +51,13 @@ func (r Resource) putCatalogue(json places) *operation.Operation {
 	return operation.Define(operation.Declaration{
 		ID: "svc_admin_put_catalogue", Routes: operation.Routes("PUT /api/admin/catalogue"),
 		Group:   group,
-		Summary: "Sends the catalogue of products that rows are matched with",
-		Description: "The body is a csv or jsonl file by the rules of uploads, with a product a " +
-			"row. A column called id (or sku, article number) has its id, unique and of at most " +
-			"256 bytes. Others are called gtin (ean, upc, isbn), brand (manufacturer), model (mpn) " +
-			"and title (name), or by their names in several languages. There are at most " +
-			"2,000,000 products. The catalogue of before stands until the new one is whole. A " +
-			"newer file takes the place of one that is read.",
+		Summary: "Sends the product catalogue that rows are matched with",
+		Description: "The body is a csv or jsonl file by the rules of uploads, with one " +
+			"product per row. The column id (or sku, article number) has its unique id of at " +
+			"most 256 bytes. Other columns are gtin (ean, upc, isbn), brand (manufacturer), " +
+			"model (mpn) and title (name), or their names in several languages. There are at " +
+			"most 2,000,000 products. The old catalogue stays in use until the new one is " +
+			"complete. A newer file replaces one that is still being read.",
 		Access: auth.Admin, Rate: limits.Upload, Timeout: upload.MaxTime + answerTime,
 		Sized: true, Admit: json.admit,
 		Errors: []fault.Code{fault.BadFormat, fault.UnsupportedMediaType, fault.LengthRequired,
@@ -105,9 +105,9 @@ func (f *file) takeCatalogue(ctx context.Context) (CatalogueFile, error) {
 
 // CatalogueStatus is the state of the catalogue.
 type CatalogueStatus struct {
-	Current *CatalogueFile `json:"current" doc:"That rows are matched with; null: there is none"`
-	Next    *CatalogueFile `json:"next" doc:"That is being read; null: none is"`
-	Failed  *CatalogueFile `json:"failed" doc:"That failed since; null: none has"`
+	Current *CatalogueFile `json:"current" doc:"Catalogue that rows are matched with; null: none"`
+	Next    *CatalogueFile `json:"next" doc:"Catalogue being read; null: none"`
+	Failed  *CatalogueFile `json:"failed" doc:"Catalogue that failed since; null: none"`
 }
 
 // catalogue is GET /api/admin/catalogue/status.
@@ -115,7 +115,7 @@ func (r Resource) catalogue() *operation.Operation {
 	return operation.Define(operation.Declaration{
 		ID:     "svc_admin_catalogue_status",
 		Routes: operation.Routes("GET /api/admin/catalogue/status"), Group: group,
-		Summary: "Says which catalogue rows are matched with",
+		Summary: "Returns which catalogue rows are matched with",
 		Access:  auth.Admin, Rate: limits.General,
 	}, func(_ context.Context, from *operation.Caller, _ *struct{}) (CatalogueStatus, error) {
 		var s CatalogueStatus

@@ -20,15 +20,15 @@ import (
 // FileScraper is the JSON body that creates an upload's scraper. If the file itself is the body,
 // name and format are query parameters.
 type FileScraper struct {
-	Name    string        `json:"name" form:"filled-line" trim:"true" required:"true" min:"1" max:"200" doc:"Of the scraper, unique in its group; spaces around it go"`
+	Name    string        `json:"name" form:"filled-line" trim:"true" required:"true" min:"1" max:"200" doc:"Name of the scraper, unique in its group; surrounding spaces are removed"`
 	Format  upload.Format `json:"format" required:"true" code:"BAD_FORMAT" doc:"Of the file"`
-	Content string        `json:"content" required:"true" alone:"json" doc:"The file: its text, or its bytes in Base64 if it is a spreadsheet"`
+	Content string        `json:"content" required:"true" alone:"json" doc:"The file: its text, or for a spreadsheet its bytes in Base64"`
 }
 
 type createRequest struct {
 	Group  ids.ID            `path:"groupId"`
-	Upload string            `query:"uploadId" agent:"hidden" pattern:"^[A-Za-z0-9_-]{16,64}$" doc:"The file is that of the parts under this name. With a streamed body only, which is empty then."`
-	Check  bool              `query:"check" agent:"hidden" default:"false" doc:"Say whether the file would be taken, and take none. With a streamed body only, which is empty then."`
+	Upload string            `query:"uploadId" agent:"hidden" pattern:"^[A-Za-z0-9_-]{16,64}$" doc:"Use the file sent in parts under this name. With a streamed body only, which must be empty."`
+	Check  bool              `query:"check" agent:"hidden" default:"false" doc:"Only check whether the file would be accepted. With a streamed body only, which must be empty."`
 	Body   FileScraper       `body:"json" limit:"2000000"`
 	Stream *operation.Stream `stream:"text/csv,application/x-ndjson,application/jsonl,application/vnd.openxmlformats-officedocument.spreadsheetml.sheet"`
 }
@@ -36,32 +36,32 @@ type createRequest struct {
 // NewFileScraper is the answer to the upload of a first file.
 type NewFileScraper struct {
 	Scraper scrapers.Scraper `json:"scraper"`
-	JobID   ids.ID           `json:"jobId" doc:"Its run, which is RUNNING while the file is imported"`
+	JobID   ids.ID           `json:"jobId" doc:"The run of the import, RUNNING until the file is imported"`
 }
 
 const rules = "The body is the file, of at most 200 MB (csv, jsonl) or 36 MB (xlsx), with its " +
-	"Content-Length. Or it is JSON of at most 2 MB with the file as its content, of which 8 are " +
-	"taken at a time. csv is UTF-8, separated by commas or semicolons. jsonl has an object a " +
-	"line. Of xlsx the first sheet is read, with values as they are stored: a date is a number. " +
-	"The first row of csv and xlsx names the columns, of jsonl the keys do. Columns are at most 500, " +
-	"their names 256 characters, none of which begins with _; a value has 32 KB at most, a row " +
-	"1,000,000 bytes. Values are stored as text, nested ones as JSON. Empty ones and empty rows " +
-	"are left out. An upload costs nothing and needs no balance. A file that cannot be read ends " +
-	"its run as FAILED with the reason, and the rows of the file before stay. Slower than 0.6 Mbit/s over " +
-	"a minute, or longer than 60 minutes: 408. A file may come in parts, by " +
-	"PUT /api/uploads/{uploadId}."
+	"Content-Length. Or it is JSON of at most 2 MB with the file as its content; 8 such calls " +
+	"are taken at a time. csv is UTF-8, separated by commas or semicolons. jsonl has one " +
+	"object per line. In xlsx the first sheet is read, with values as stored: a date is a " +
+	"number. Column names are the first row of csv and xlsx, and the keys of jsonl. A file has " +
+	"at most 500 columns. Their names have at most 256 characters and do not begin with _. A " +
+	"value has at most 32 KB, a row 1,000,000 bytes. Values are stored as text, nested values " +
+	"as JSON. Empty values and empty rows are left out. An upload costs nothing and needs no " +
+	"balance. If a file cannot be read, its run ends as FAILED with the reason, and the " +
+	"previous file's rows stay. Slower than 0.6 Mbit/s over a minute, or longer than 60 " +
+	"minutes: 408. A file may be sent in parts with PUT /api/uploads/{uploadId}."
 
-const toAgents = "content is the file. A message has at most 1 MB, and a file so less. The first row " +
-	"of csv and xlsx names the columns, of jsonl the keys do."
+const toAgents = "content is the file. A message has at most 1 MB, so a file less. Column " +
+	"names are the first row of csv and xlsx, and the keys of jsonl."
 
 // create is POST /api/scraper/group/{groupId}/file-scraper.
 func (r Resource) create(json places) *operation.Operation {
 	return operation.Define(operation.Declaration{
 		ID:     "svc_create_file_scraper",
 		Routes: operation.Routes("POST /api/scraper/group/{groupId}/file-scraper"), Group: group,
-		Summary:     "Makes a scraper of an uploaded file",
+		Summary:     "Makes a scraper from an uploaded file",
 		ToAgents:    toAgents,
-		Description: rules + " With check it answers 204 if the file would be taken.",
+		Description: rules + " With check it answers 204 if the file would be accepted.",
 		Access:      auth.Write, Agents: operation.Adds, Rate: limits.Upload,
 		Idempotency: operation.Optional, Status: 201,
 		Timeout: upload.MaxTime + answerTime, Sized: true, Admit: json.admit,

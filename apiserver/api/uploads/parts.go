@@ -19,13 +19,13 @@ import (
 
 // FileParts tells how much of a file in parts has arrived.
 type FileParts struct {
-	Received  int64 `json:"receivedBytes" min:"0" doc:"How many bytes are there without a gap: the offset at which to go on"`
-	PartBytes int64 `json:"partBytes" doc:"What each part has; the last one may have fewer"`
+	Received  int64 `json:"receivedBytes" min:"0" doc:"Bytes received without a gap: the offset at which to continue"`
+	PartBytes int64 `json:"partBytes" doc:"Bytes of each part; the last one may have fewer"`
 }
 
 type putPartRequest struct {
-	ID     string `path:"uploadId" pattern:"^[A-Za-z0-9_-]{16,64}$" doc:"Names the file among the customer's, such as a UUID. Its sender makes it up."`
-	Offset int64  `query:"offset" required:"true" min:"0" doc:"Where in the file the part begins: a multiple of partBytes"`
+	ID     string `path:"uploadId" pattern:"^[A-Za-z0-9_-]{16,64}$" doc:"Id of the file, chosen by the sender and unique for the customer, such as a UUID."`
+	Offset int64  `query:"offset" required:"true" min:"0" doc:"Where the part begins in the file: a multiple of partBytes"`
 	Length int64  `query:"length" required:"true" min:"1" doc:"Bytes of the whole file; the same with each part"`
 	Body   []byte `body:"raw" media:"application/octet-stream" limit:"4000000"`
 }
@@ -36,11 +36,11 @@ func (r Resource) putPart() *operation.Operation {
 		ID:     "svc_put_file_part",
 		Routes: operation.Routes("PUT /api/uploads/{uploadId}"), Group: group,
 		Summary: "Sends a part of a file",
-		Description: "A sender whose connection breaks goes on behind the last part that has come. " +
-			"Each part but the last has 4,000,000 bytes. A part that is answered is kept, and sent " +
-			"again it takes the place of itself. When all are there, an upload with uploadId and " +
-			"an empty body makes a file of them, and they go. Of a customer 100 parts are kept, " +
-			"each for 24 hours.",
+		Description: "If the connection breaks, continue after the last part received. Each " +
+			"part except the last has 4,000,000 bytes. A part is kept once it is answered; " +
+			"sending it again replaces it. When all parts are there, an upload with uploadId " +
+			"and an empty body assembles the file and deletes the parts. For each customer 100 " +
+			"parts are kept, each for 24 hours.",
 		Access: auth.Write, Rate: limits.General, Timeout: answerTime, Sized: true,
 		Errors: []fault.Code{fault.UnsupportedMediaType, fault.LengthRequired,
 			fault.PayloadTooLarge, fault.OutOfSpace, fault.IngestCapacity, fault.UploadsNotTaken},
@@ -99,7 +99,7 @@ func errManyParts() error {
 }
 
 type getPartsRequest struct {
-	ID string `path:"uploadId" pattern:"^[A-Za-z0-9_-]{16,64}$" doc:"As it was sent with the parts"`
+	ID string `path:"uploadId" pattern:"^[A-Za-z0-9_-]{16,64}$" doc:"Id of the file, as sent with its parts"`
 }
 
 // getParts is GET /api/uploads/{uploadId}.
@@ -107,8 +107,8 @@ func (r Resource) getParts() *operation.Operation {
 	return operation.Define(operation.Declaration{
 		ID:     "svc_get_file_parts",
 		Routes: operation.Routes("GET /api/uploads/{uploadId}"), Group: group,
-		Summary:     "Says how much has come of a file that comes in parts",
-		Description: "Of one that nothing has come of, it is nothing.",
+		Summary:     "Returns how much of a file sent in parts has arrived",
+		Description: "If nothing has arrived, received is 0.",
 		Access:      auth.Write, Rate: limits.General, Errors: []fault.Code{fault.UploadsNotTaken},
 	}, func(ctx context.Context, from *operation.Caller, in *getPartsRequest) (FileParts, error) {
 		if r.Blobs == nil {

@@ -18,22 +18,22 @@ import (
 // key column are query parameters.
 type NextFile struct {
 	Format    upload.Format `json:"format" required:"true" code:"BAD_FORMAT" doc:"Of the file"`
-	KeyColumn string        `json:"keyColumn" max:"256" doc:"Column that tells rows apart where files add to each other and none is fixed; others pass over it"`
-	Content   string        `json:"content" required:"true" alone:"json" doc:"The file: its text, or its bytes in Base64 if it is a spreadsheet"`
+	KeyColumn string        `json:"keyColumn" max:"256" doc:"Column that identifies rows, if files add to each other and no key column is fixed yet; otherwise ignored"`
+	Content   string        `json:"content" required:"true" alone:"json" doc:"The file: its text, or for a spreadsheet its bytes in Base64"`
 }
 
 type sendRequest struct {
 	Scraper ids.ID            `path:"scraperId"`
-	Upload  string            `query:"uploadId" agent:"hidden" pattern:"^[A-Za-z0-9_-]{16,64}$" doc:"The file is that of the parts under this name. With a streamed body only, which is empty then."`
-	Check   bool              `query:"check" agent:"hidden" default:"false" doc:"Say whether the file would be taken, and take none. With a streamed body only, which is empty then."`
+	Upload  string            `query:"uploadId" agent:"hidden" pattern:"^[A-Za-z0-9_-]{16,64}$" doc:"Use the file sent in parts under this name. With a streamed body only, which must be empty."`
+	Check   bool              `query:"check" agent:"hidden" default:"false" doc:"Only check whether the file would be accepted. With a streamed body only, which must be empty."`
 	Body    NextFile          `body:"json" limit:"2000000"`
 	Stream  *operation.Stream `stream:"text/csv,application/x-ndjson,application/jsonl,application/vnd.openxmlformats-officedocument.spreadsheetml.sheet"`
 }
 
 // SentFile is the answer to the upload of another file.
 type SentFile struct {
-	JobID         ids.ID  `json:"jobId" doc:"Its run, which is RUNNING while the file is imported"`
-	KeyColumnUsed *string `json:"keyColumnUsed" doc:"The column by which its rows are added; null: the file replaces the one before"`
+	JobID         ids.ID  `json:"jobId" doc:"The run of the import, RUNNING until the file is imported"`
+	KeyColumnUsed *string `json:"keyColumnUsed" doc:"The key column by which rows are added; null: the file replaces the previous one"`
 }
 
 // send is POST /api/scraper/{scraperId}/file.
@@ -43,14 +43,15 @@ func (r Resource) send(json places) *operation.Operation {
 		Routes: operation.Routes("POST /api/scraper/{scraperId}/file"), Group: group,
 		Summary:  "Sends a scraper's next file",
 		ToAgents: toAgents,
-		Description: rules + " The rows of the new file take the place of the old ones all at " +
-			"once, when all are stored. Files of a scraper that a matching setup of its group uses " +
-			"add to each other. A new key adds a row; of a key that is there empty values and new " +
-			"columns are filled. Nothing is changed or removed. Of a key in the file the first row " +
-			"counts, and rows without one are passed over. Rows keep their ids. The key column is " +
-			"fixed by the first such file. It is the one that the matching setup uses, or the " +
-			"first there is of EAN, GTIN, EAN13, barcode, SKU, MPN, product_id, id and url. Else " +
-			"keyColumn names it. A file without it ends as FAILED. With check it answers 204 if the file would be taken.",
+		Description: rules + " The new file's rows replace the old ones all at once, when all " +
+			"are stored. If a matching setup of the group uses the scraper, its files add to " +
+			"each other. A new key adds a row; for an existing key, empty values and new " +
+			"columns are filled in. Nothing is changed or removed. If a key is repeated in the " +
+			"file, its first row counts; rows without a key are ignored. Rows keep their ids. " +
+			"The first such file fixes the key column. It is the matching setup's column, or " +
+			"the first one present of EAN, GTIN, EAN13, barcode, SKU, MPN, product_id, id and " +
+			"url. Otherwise keyColumn names it. A file without the key column ends as FAILED. " +
+			"With check it answers 204 if the file would be accepted.",
 		Access: auth.Write, Agents: operation.Destroys, Rate: limits.Upload,
 		Idempotency: operation.Optional,
 		Timeout:     upload.MaxTime + answerTime, Sized: true, Admit: json.admit,

@@ -19,8 +19,8 @@ type allRequest struct {
 	From   api.Time `query:"from" agent:"hidden" doc:"Created at this time or later"`
 	To     api.Time `query:"to" agent:"hidden" doc:"Created before this time"`
 	Limit  int      `query:"limit" default:"100" min:"1" clamp:"1000"`
-	Cursor string   `query:"cursor" max:"1024" doc:"nextCursor of the page before"`
-	Format string   `query:"format" agent:"hidden" default:"json" enum:"json,csv,jsonl" doc:"json answers a page; csv and jsonl answer all that follows, and limit does not count"`
+	Cursor string   `query:"cursor" max:"1024" doc:"nextCursor of the previous page"`
+	Format string   `query:"format" agent:"hidden" default:"json" enum:"json,csv,jsonl" doc:"json returns one page; csv and jsonl return everything that follows, and ignore limit"`
 }
 
 // Validate implements operation.Validator.
@@ -53,9 +53,9 @@ func (r Resource) all() *operation.Operation {
 	return operation.Define(operation.Declaration{
 		ID:     "svc_list_all_wallet_transactions",
 		Routes: operation.Routes("GET /api/wallet/transactions/all"), Group: group,
-		Summary: "Reads all of the wallet's transactions, newest first, by cursor",
-		Description: "There is no last page: the cursor leads to the first transaction of the " +
-			"wallet. What is entered meanwhile is not among those that follow.",
+		Summary: "Reads all the wallet's transactions, newest first, by cursor",
+		Description: "There is no page limit: the cursor leads to the first transaction of the " +
+			"wallet. Transactions entered meanwhile are not included.",
 		Media:  api.ExportTypes(),
 		Access: auth.Read, Agents: operation.Reads, Rate: limits.Read, Timeout: 10 * time.Minute,
 		Errors: []fault.Code{fault.InvalidCursor},

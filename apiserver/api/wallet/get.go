@@ -12,7 +12,7 @@ import (
 func (Resource) get() *operation.Operation {
 	return operation.Define(operation.Declaration{
 		ID: "svc_get_wallet", Routes: operation.Routes("GET /api/wallet"), Group: group,
-		Summary: "Answers the balance, charges of runs under way included",
+		Summary: "Returns the balance, including charges of runs under way",
 		Access:  auth.Read, Agents: operation.Reads, Rate: limits.Read,
 	}, func(_ context.Context, from *operation.Caller, _ *struct{}) (Wallet, error) {
 		return New(from.View, from.Customer), nil

@@ -20,7 +20,7 @@ type Price struct {
 func (Resource) prices() *operation.Operation {
 	return operation.Define(operation.Declaration{
 		ID: "svc_list_prices", Routes: operation.Routes("GET /api/wallet/prices"), Group: group,
-		Summary: "Lists the prices that runs launched now will have",
+		Summary: "Lists the prices for runs launched now",
 		Access:  auth.Read, Agents: operation.Reads, Rate: limits.Read,
 	}, func(_ context.Context, from *operation.Caller, _ *struct{}) ([]Price, error) {
 		prices := []Price{}

@@ -19,8 +19,8 @@ import (
 
 type statementRequest struct {
 	Month  string `path:"month" pattern:"^[0-9]{4}-(0[1-9]|1[0-2])$" doc:"yyyy-mm, in UTC"`
-	Format string `query:"format" default:"csv" enum:"csv,html" doc:"html is a page to be printed"`
-	Locale string `header:"Accept-Language" max:"1000" doc:"How numbers of a page are written"`
+	Format string `query:"format" default:"csv" enum:"csv,html" doc:"html is a printable page"`
+	Locale string `header:"Accept-Language" max:"1000" doc:"Number format of the html page"`
 }
 
 const monthLayout = "2006-01"
@@ -30,10 +30,10 @@ func (r Resource) statement() *operation.Operation {
 	return operation.Define(operation.Declaration{
 		ID:     "svc_get_wallet_statement",
 		Routes: operation.Routes("GET /api/wallet/statements/{month}"), Group: group,
-		Summary: "Answers a month's statement, as a table or as a page to be printed",
-		Description: "It has every transaction that was settled in the month, newest first. " +
-			"The opening balance and the amounts are together the closing balance. A charge " +
-			"counts when its run has ended. The month under way is as it is so far.",
+		Summary: "Returns a month's statement, as a table or as a printable page",
+		Description: "It has every transaction settled in the month, newest first. The opening " +
+			"balance plus the amounts is the closing balance. A charge counts when its run has " +
+			"ended. The current month is shown as it is so far.",
 		Access: auth.Read, Rate: limits.Read, Timeout: 10 * time.Minute,
 		Media: []string{"text/csv", "text/html"},
 	}, func(ctx context.Context, from *operation.Caller,

@@ -49,9 +49,9 @@ var errBillingOff = fault.New(fault.TopUpNotConfigured,
 func (r Resource) startTopUp() *operation.Operation {
 	return operation.Define(operation.Declaration{
 		ID: "svc_start_top_up", Routes: operation.Routes("POST /api/wallet/topup"), Group: group,
-		Summary: "Opens a checkout in which the wallet is topped up",
-		Description: "The balance grows when the payment provider has told of the payment, which " +
-			"is seconds after it as a rule. A customer has at most 100 open top-ups.",
+		Summary: "Opens a checkout to top up the wallet",
+		Description: "The balance grows when the payment provider confirms the payment, " +
+			"usually within seconds. A customer has at most 100 open top-ups.",
 		Access: auth.SignInOnly, Rate: limits.TopUp, Idempotency: operation.Required,
 		Errors: []fault.Code{fault.TopUpNotConfigured, fault.ProviderFailed, fault.LimitReached},
 	}, func(ctx context.Context, from *operation.Caller, in *struct {
@@ -112,14 +112,14 @@ func (r Resource) release(ctx context.Context, call *client.Call) {
 func (r Resource) topUpStatus() *operation.Operation {
 	return operation.Define(operation.Declaration{
 		ID: "svc_get_top_up", Routes: operation.Routes("GET /api/wallet/topup/{sessionId}"),
-		Group: group, Summary: "Says what became of a top-up",
+		Group: group, Summary: "Returns the state of a top-up",
 		Description: "OPEN: not paid yet, or pending. APPLIED: paid and credited. EXPIRED and " +
-			"FAILED: no money moved; these are forgotten 30 days later. UNMATCHED: paid, but not " +
-			"to be credited as it stands, in another currency for example; the operator sees it.",
+			"FAILED: no money moved; these are deleted 30 days later. UNMATCHED: paid, but it " +
+			"cannot be credited, for example because of another currency; the operator sees it.",
 		Access: auth.Read, Agents: operation.Reads, Rate: limits.Read,
 		Errors: []fault.Code{fault.TopUpNotConfigured, fault.TopUpNotFound},
 	}, func(_ context.Context, from *operation.Caller, in *struct {
-		SessionID string `path:"sessionId" max:"255" doc:"As the start of the top-up answered it"`
+		SessionID string `path:"sessionId" max:"255" doc:"Id as returned when the top-up was started"`
 	}) (TopUpStatus, error) {
 		if r.Payments == nil {
 			return TopUpStatus{}, errNoProvider

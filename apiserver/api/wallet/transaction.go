@@ -28,8 +28,8 @@ type Transaction struct {
 type TransactionLine struct {
 	Label           string `json:"label"`
 	Pages           uint64 `json:"pages" doc:"Pages charged"`
-	FreePages       uint64 `json:"freePages" doc:"Pages that free requests paid"`
-	UnbilledPages   uint64 `json:"unbilledPages" doc:"Pages delivered while billing was switched off: they cost nothing"`
+	FreePages       uint64 `json:"freePages" doc:"Pages paid by free requests"`
+	UnbilledPages   uint64 `json:"unbilledPages" doc:"Pages delivered while billing was off: they are free"`
 	UnitPriceMicros int64  `json:"unitPriceMicros" doc:"Micros, millionths of a euro"`
 	AmountMicros    int64  `json:"amountMicros" doc:"Micros, millionths of a euro; 0 or below"`
 }

@@ -46,12 +46,12 @@ func (r Resource) Operations() []*operation.Operation {
 
 // Wallet is a customer's balance. Money is in micros.
 type Wallet struct {
-	BalanceMicros             int64  `json:"balanceMicros" doc:"Micros, millionths of a euro; charges of runs under way included"`
+	BalanceMicros             int64  `json:"balanceMicros" doc:"Micros, millionths of a euro; includes charges of runs under way"`
 	Currency                  string `json:"currency" doc:"EUR"`
 	FreeRequestsRemaining     int64  `json:"freeRequestsRemaining"`
 	LowBalance                bool   `json:"lowBalance" doc:"The balance is below the threshold"`
 	LowBalanceThresholdMicros int64  `json:"lowBalanceThresholdMicros" doc:"Micros, millionths of a euro"`
-	WalletBillingEnabled      bool   `json:"walletBillingEnabled" doc:"False: the wallet is informational, and nothing is charged"`
+	WalletBillingEnabled      bool   `json:"walletBillingEnabled" doc:"False: the wallet is only informational, and nothing is charged"`
 }
 
 // New returns a customer's wallet in a view. Every customer has one from its creation.

@@ -12,7 +12,7 @@ import (
 )
 
 type noticeRequest struct {
-	Signature string `header:"Stripe-Signature" max:"4096" doc:"By which the payment provider shows that it is it"`
+	Signature string `header:"Stripe-Signature" max:"4096" doc:"Signature of the payment provider"`
 	Body      []byte `body:"raw" limit:"262144"`
 }
 
@@ -22,9 +22,9 @@ func (r Resource) takeNotice() *operation.Operation {
 	return operation.Define(operation.Declaration{
 		ID:     "svc_payment_notice",
 		Routes: operation.Routes("POST /api/subscription/webhook"), Group: group,
-		Summary: "Takes signed notices of the payment provider",
-		Description: "Only the payment provider calls this. The bytes of the body are signed; a " +
-			"signature holds for five minutes. Notices may come twice and in any order.",
+		Summary: "Takes signed notices from the payment provider",
+		Description: "Only the payment provider calls this. The bytes of the body are signed; " +
+			"a signature is valid for five minutes. Notices may come twice and in any order.",
 		Access: auth.Public, Rate: limits.Unlimited,
 		Errors: []fault.Code{fault.TopUpNotConfigured, fault.InvalidSignature,
 			fault.AmountOverflow, fault.ProviderFailed},

@@ -15,14 +15,14 @@ import (
 
 // WebhookDelivery is the delivery of an event to a webhook, pending or ended.
 type WebhookDelivery struct {
-	ID        ids.ID      `json:"id" doc:"The webhook-id of its requests"`
-	Event     model.Event `json:"event" doc:"One of the webhook's, or WEBHOOK_TEST"`
+	ID        ids.ID      `json:"id" doc:"The webhook-id of the delivery's requests"`
+	Event     model.Event `json:"event" doc:"One of the webhook's events, or WEBHOOK_TEST"`
 	State     string      `json:"state" enum:"PENDING,DELIVERED,FAILED"`
 	CreatedAt api.Time    `json:"createdAt"`
 	Tries     uint32      `json:"tries"`
-	TriedAt   api.Time    `json:"triedAt" doc:"The newest try"`
-	NextTry   api.Time    `json:"nextTry" doc:"While it is pending"`
-	Status    *uint16     `json:"status" doc:"Of the newest answer; null: there was none"`
+	TriedAt   api.Time    `json:"triedAt" doc:"When it was last tried"`
+	NextTry   api.Time    `json:"nextTry" doc:"When it is tried next; only while pending"`
+	Status    *uint16     `json:"status" doc:"HTTP status of the newest answer; null: there was none"`
 	Error     *string     `json:"error" doc:"Why the newest try failed"`
 }
 
@@ -43,8 +43,8 @@ func newDelivery(d *client.Delivery) WebhookDelivery {
 func (r Resource) test() *operation.Operation {
 	return operation.Define(operation.Declaration{
 		ID: "svc_test_webhook", Routes: operation.Routes("POST /api/webhooks/{id}/test"),
-		Group: group, Summary: "Sends a WEBHOOK_TEST to a webhook, also to one that is off",
-		Description: "What came of it stands in the log.",
+		Group: group, Summary: "Sends a WEBHOOK_TEST to a webhook, even if it is off",
+		Description: "The result is in the webhook's log.",
 		Access:      auth.Write, Agents: operation.Adds, Rate: limits.General, Status: 202,
 		Errors: []fault.Code{fault.NotFound, fault.LimitReached},
 	}, func(ctx context.Context, from *operation.Caller, in *oneRequest) (WebhookDelivery, error) {
@@ -72,9 +72,9 @@ func (Resource) deliveries() *operation.Operation {
 	return operation.Define(operation.Declaration{
 		ID:     "svc_list_webhook_deliveries",
 		Routes: operation.Routes("GET /api/webhooks/{id}/deliveries"), Group: group,
-		Summary: "Lists what was sent to a webhook and what is pending, newest first",
-		Description: "Each stays for 30 days. Beyond 500 the oldest one that has ended goes; " +
-			"while 500 are pending, new events are counted as droppedEvents.",
+		Summary: "Lists a webhook's sent and pending deliveries, newest first",
+		Description: "Each delivery is kept for 30 days. Beyond 500, the oldest finished one " +
+			"is removed; while 500 are pending, new events are only counted as droppedEvents.",
 		Access: auth.Read, Agents: operation.Reads, Rate: limits.Read,
 		Errors: []fault.Code{fault.NotFound, fault.InvalidPage},
 	}, func(_ context.Context, from *operation.Caller,
@@ -112,7 +112,7 @@ func (r Resource) redeliver() *operation.Operation {
 		Routes: operation.Routes(
 			"POST /api/webhooks/{id}/deliveries/{deliveryId}/redeliver"),
 		Group: group, Summary: "Sends a delivery again at once, under its webhook-id",
-		Description: "One that has ended has 8 tries again. One that is pending is tried now.",
+		Description: "A finished delivery gets 8 tries again. A pending one is tried now.",
 		Access:      auth.Write, Agents: operation.Adds, Rate: limits.General, Status: 202,
 		Errors: []fault.Code{fault.NotFound},
 	}, func(ctx context.Context, from *operation.Caller,

@@ -18,8 +18,8 @@ import (
 // WebhookInput is what a customer may set of a webhook.
 type WebhookInput struct {
 	URL     string        `json:"url" required:"true" min:"1" max:"1024" doc:"A public http or https address. Redirects are not followed."`
-	Events  []model.Event `json:"events" unique:"true" required:"true" min:"1" max:"32" doc:"Identifiers of the preferences for notifications, which do not matter here"`
-	Enabled *bool         `json:"enabled" doc:"Whether it gets new events; true unless told. What is pending when it is switched off fails."`
+	Events  []model.Event `json:"events" unique:"true" required:"true" min:"1" max:"32" doc:"Event identifiers as in the notification preferences; the preferences themselves do not apply here"`
+	Enabled *bool         `json:"enabled" doc:"Whether it gets new events; default: true. Pending deliveries fail when it is switched off."`
 }
 
 // check refuses an address that may not be called.
@@ -45,11 +45,11 @@ type createRequest struct {
 func (r Resource) create() *operation.Operation {
 	return operation.Define(operation.Declaration{
 		ID: "svc_create_webhook", Routes: operation.Routes("POST /api/webhooks"), Group: group,
-		Summary: "Makes a webhook, at most 10 a customer",
-		Description: "Events are told by signed requests (Standard Webhooks): the headers " +
-			"webhook-id, webhook-timestamp and webhook-signature. A 2xx within 15 seconds takes " +
-			"one. Otherwise it is tried 8 times over 24 hours, each time under the same " +
-			"webhook-id; one that came may come again. The answer holds the secret, once.",
+		Summary: "Creates a webhook; a customer has at most 10",
+		Description: "Events are sent as signed requests (Standard Webhooks) with the headers " +
+			"webhook-id, webhook-timestamp and webhook-signature. An answer of 2xx within 15 " +
+			"seconds confirms one. Otherwise it is tried 8 times over 24 hours, always under " +
+			"the same webhook-id; an event may arrive twice. Only this answer holds the secret.",
 		Access: auth.Write, Agents: operation.Adds,
 		Rate: limits.General, Idempotency: operation.Optional, Status: 201,
 		Errors: []fault.Code{fault.InvalidURL, fault.LimitReached},
@@ -77,8 +77,8 @@ type putRequest struct {
 func (r Resource) put() *operation.Operation {
 	return operation.Define(operation.Declaration{
 		ID: "svc_put_webhook", Routes: operation.Routes("PUT /api/webhooks/{id}"), Group: group,
-		Summary:     "Changes where a webhook goes, and of what it tells",
-		Description: "It switches one on again, too. Its secret stays.",
+		Summary:     "Changes a webhook's address and events",
+		Description: "It can also switch the webhook on again. The secret stays.",
 		Access:      auth.Write, Agents: operation.Sets, Rate: limits.General,
 		Errors: []fault.Code{fault.NotFound, fault.InvalidURL},
 	}, func(ctx context.Context, from *operation.Caller, in *putRequest) (Webhook, error) {
@@ -101,16 +101,16 @@ type rotateRequest struct {
 
 // RotationInput sets how long both secrets sign.
 type RotationInput struct {
-	OverlapHours int64 `json:"overlapHours" default:"24" min:"0" max:"168" doc:"For how long the former secret signs beside the new one"`
+	OverlapHours int64 `json:"overlapHours" default:"24" min:"0" max:"168" doc:"How long the old secret also signs, next to the new one"`
 }
 
 // rotate is POST /api/webhooks/{id}/rotate.
 func (r Resource) rotate() *operation.Operation {
 	return operation.Define(operation.Declaration{
 		ID: "svc_rotate_webhook", Routes: operation.Routes("POST /api/webhooks/{id}/rotate"),
-		Group: group, Summary: "Gives a webhook another secret",
-		Description: "The answer holds it, once. Meanwhile requests have two signatures, and " +
-			"either one will do. With 0 the former secret ends at once.",
+		Group: group, Summary: "Gives a webhook a new secret",
+		Description: "Only this answer holds the new secret. During the overlap requests have " +
+			"two signatures, and either one is enough. With 0 the old secret ends at once.",
 		Access: auth.Write, Agents: operation.Destroys,
 		Rate: limits.General, Idempotency: operation.Optional,
 		Errors: []fault.Code{fault.NotFound},

@@ -52,13 +52,13 @@ type Webhook struct {
 	ID        ids.ID        `json:"id"`
 	URL       string        `json:"url"`
 	Events    []model.Event `json:"events"`
-	Enabled   bool          `json:"enabled" doc:"It gets new events"`
-	Disabled  *string       `json:"disabledBecause" enum:"STOPPED,FAILING,GONE" doc:"STOPPED by the customer; FAILING: nothing went through for 5 days; GONE: the receiver answered 410"`
+	Enabled   bool          `json:"enabled" doc:"The webhook gets new events"`
+	Disabled  *string       `json:"disabledBecause" enum:"STOPPED,FAILING,GONE" doc:"STOPPED: by the customer; FAILING: no call got through for 5 days; GONE: the receiver answered 410"`
 	CreatedAt api.Time      `json:"createdAt"`
 	// FailingSince is null if the newest call succeeded.
-	FailingSince        api.Time `json:"failingSince" doc:"Since when no call has gone through; null: the newest one did"`
-	FormerSecretUntil   api.Time `json:"formerSecretUntil" doc:"Until when the secret of before the rotation signs, too"`
-	DroppedEvents       uint64   `json:"droppedEvents" doc:"Events that found no room, because 500 deliveries were pending"`
+	FailingSince        api.Time `json:"failingSince" doc:"Since when no call has got through; null: the newest one did"`
+	FormerSecretUntil   api.Time `json:"formerSecretUntil" doc:"Until when the secret from before the rotation also signs"`
+	DroppedEvents       uint64   `json:"droppedEvents" doc:"Events dropped because 500 deliveries were pending"`
 	LoggedDeliveryCount uint32   `json:"loggedDeliveryCount"`
 }
 
@@ -81,7 +81,7 @@ func (r Resource) show(w *client.Webhook) Webhook { return NewWebhook(w, r.Clock
 // WebhookWithSecret is a webhook with a new secret.
 type WebhookWithSecret struct {
 	Webhook
-	Secret string `json:"secret" doc:"As libraries of Standard Webhooks take it. It is never shown again."`
+	Secret string `json:"secret" doc:"In the form that Standard Webhooks libraries take. It is shown only once."`
 }
 
 func (r Resource) showSecret(w *client.Webhook) WebhookWithSecret {
@@ -98,7 +98,7 @@ func own(from *operation.Caller, id ids.ID) (*client.Webhook, error) {
 
 // WebhookList lists all webhooks of a customer.
 type WebhookList struct {
-	Webhooks []Webhook `json:"webhooks" doc:"The oldest first, at most 10"`
+	Webhooks []Webhook `json:"webhooks" doc:"Oldest first, at most 10"`
 }
 
 // list is GET /api/webhooks.
@@ -124,7 +124,7 @@ type oneRequest struct {
 func (r Resource) get() *operation.Operation {
 	return operation.Define(operation.Declaration{
 		ID: "svc_get_webhook", Routes: operation.Routes("GET /api/webhooks/{id}"), Group: group,
-		Summary: "Answers a webhook",
+		Summary: "Returns a webhook",
 		Access:  auth.Read, Agents: operation.Reads, Rate: limits.Read,
 		Errors: []fault.Code{fault.NotFound},
 	}, func(_ context.Context, from *operation.Caller, in *oneRequest) (Webhook, error) {
@@ -142,7 +142,7 @@ func (r Resource) delete() *operation.Operation {
 		ID: "svc_delete_webhook", Routes: operation.Routes("DELETE /api/webhooks/{id}"),
 		Group:       group,
 		Summary:     "Deletes a webhook and its log",
-		Description: "What is pending is not sent any more, but for calls under way.",
+		Description: "Pending deliveries are no longer sent, except for calls under way.",
 		Access:      auth.Write, Agents: operation.Destroys, Rate: limits.General,
 		Errors: []fault.Code{fault.NotFound},
 	}, func(ctx context.Context, from *operation.Caller, in *oneRequest) (operation.None, error) {

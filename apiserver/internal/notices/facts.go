@@ -24,8 +24,8 @@ type NotificationFacts struct {
 type NotifiedRun struct {
 	JobID         ids.ID `json:"jobId"`
 	ScraperID     ids.ID `json:"scraperId"`
-	ScraperName   string `json:"scraperName" doc:"Of a merge or a match: the name of the group that it made"`
-	ErrorMessage  string `json:"errorMessage,omitempty" doc:"Why it failed, or is held back"`
+	ScraperName   string `json:"scraperName" doc:"For a merge or a match: the name of the resulting group"`
+	ErrorMessage  string `json:"errorMessage,omitempty" doc:"Why the run failed or is held back"`
 	Pages         uint64 `json:"pages"`
 	Rows          uint64 `json:"rows"`
 	ErrorLinks    uint32 `json:"errorLinks"`
@@ -63,7 +63,7 @@ type NotifiedQuota struct {
 
 // NotifiedTopUp is a top-up that was paid, or not.
 type NotifiedTopUp struct {
-	TransactionID *ids.ID `json:"transactionId,omitempty" doc:"Of one that was paid"`
+	TransactionID *ids.ID `json:"transactionId,omitempty" doc:"Transaction of a paid top-up"`
 	AmountMicros  int64   `json:"amountMicros" doc:"Micros, millionths of a euro"`
 }
 
@@ -79,12 +79,12 @@ type NotifiedChanges struct {
 	JobID        ids.ID   `json:"jobId"`
 	ScraperID    ids.ID   `json:"scraperId"`
 	ScraperName  string   `json:"scraperName"`
-	FromJobID    *ids.ID  `json:"fromJobId,omitempty" doc:"The run before; without one, they were not compared"`
+	FromJobID    *ids.ID  `json:"fromJobId,omitempty" doc:"The previous run; absent if the runs were not compared"`
 	Added        uint64   `json:"added"`
 	Removed      uint64   `json:"removed"`
 	Changed      uint64   `json:"changed"`
 	Examples     []string `json:"examples,omitempty" scraped:"diff" doc:"Some of the changes, in a few words each"`
-	Diff         string   `json:"diff,omitempty" doc:"Where all of them are read"`
+	Diff         string   `json:"diff,omitempty" doc:"Address at which all changes can be read"`
 	ErrorMessage string   `json:"errorMessage,omitempty" doc:"Why the runs were not compared"`
 }
 

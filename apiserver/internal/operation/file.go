@@ -27,9 +27,9 @@ type File struct {
 
 // Part is how a request asks for a part of a File (RFC 9110, sections 13 and 14).
 type Part struct {
-	Range       string `header:"Range" doc:"bytes=FROM-TO, bytes=FROM- or bytes=-LAST: one range of bytes. Others, and several, are ignored: the answer is whole."`
-	IfRange     string `header:"If-Range" doc:"The ETag of the bytes that the client has; of other bytes the answer is whole"`
-	IfNoneMatch string `header:"If-None-Match" doc:"304 if one of these is the ETag"`
+	Range       string `header:"Range" doc:"One range of bytes: bytes=FROM-TO, bytes=FROM- or bytes=-LAST. Other forms and several ranges are ignored: the answer is the whole file."`
+	IfRange     string `header:"If-Range" doc:"The ETag of the bytes that the client has; if the file differs, the answer is the whole file"`
+	IfNoneMatch string `header:"If-None-Match" doc:"The answer is 304 if one of these is the ETag"`
 }
 
 var fileType = reflect.TypeFor[File]()

@@ -77,7 +77,7 @@ func OpenAPI(about About, ops []*Operation) ([]byte, error) {
 			"description": about.Description,
 			"contact":     object{"name": "The operator of this server"},
 			"license":     object{"name": "Apache-2.0", "identifier": "Apache-2.0"}},
-		"servers": []object{{"url": "/", "description": "The server that answers this document"}},
+		"servers": []object{{"url": "/", "description": "The server that returned this document"}},
 		"tags":    about.Tags,
 		"paths":   paths,
 		"components": object{
@@ -157,7 +157,7 @@ func (op *Operation) parameters(s *examples) []object {
 		members := op.request.shapes[op.request.body.typ].fields
 		for i := range members {
 			if !members[i].rules.alone {
-				add("query", &members[i], "With a streamed body only, instead of the member "+
+				add("query", &members[i], "With a streamed body only, in place of the member "+
 					"of the JSON body.")
 			}
 		}
@@ -165,7 +165,7 @@ func (op *Operation) parameters(s *examples) []object {
 	if op.Idempotency != Ignored {
 		list = append(list, object{"name": "Idempotency-Key", "in": "header",
 			"required": op.Idempotency == Required,
-			"description": "A UUID, for example. The same key within 24 hours gives the first " +
+			"description": "For example a UUID. The same key within 24 hours returns the first " +
 				"answer again.",
 			"schema": object{"type": "string", "minLength": 1, "maxLength": 255,
 				"pattern": "^[!-~]([ -~]*[!-~])?$"},
@@ -220,7 +220,7 @@ func (op *Operation) responses(s *examples) object {
 		if op.Event != nil {
 			content["schema"] = s.schemas.of(reflect.TypeOf(op.Event), false)
 			content = withExample(content, s.of(reflect.TypeOf(op.Event), false, op.ID))
-			answer["description"] = "Server-Sent Events; the schema is that of an event's data"
+			answer["description"] = "Server-Sent Events; the schema describes an event's data"
 		}
 		if len(op.NamedEvents) > 0 {
 			answer["description"] = op.describeEvents(s, content)
@@ -254,16 +254,16 @@ func (op *Operation) responses(s *examples) object {
 	}
 	out := object{fmt.Sprint(op.Status): answer}
 	if op.Later {
-		out["202"] = object{"description": "What there is so far: the rest is still being made",
+		out["202"] = object{"description": "Partial result: the rest is still in progress",
 			"content": answer["content"]}
 	}
 	if op.orNone {
-		out["204"] = object{"description": "Done, and nothing to say"}
+		out["204"] = object{"description": "Done, without a body"}
 	}
 	if op.response == fileType {
-		out["206"] = object{"description": "The range that was asked for",
+		out["206"] = object{"description": "The requested range",
 			"content": answer["content"]}
-		out["304"] = object{"description": "The client has these bytes"}
+		out["304"] = object{"description": "Not modified: the client has these bytes"}
 	}
 	for status, codes := range op.problems() {
 		content := object{"application/problem+json": object{
@@ -295,7 +295,7 @@ func (op *Operation) describeEvents(s *examples, content object) string {
 	}
 	content["schema"] = object{"anyOf": schemas}
 	content["examples"] = examples
-	return "Server-Sent Events; the schemas are those of the data of " + strings.Join(names, ", ")
+	return "Server-Sent Events; the schemas describe the data of " + strings.Join(names, ", ")
 }
 
 // media are the media types of a Download or a Raw.

@@ -17,8 +17,8 @@ type Problem struct {
 	Detail        string        `json:"detail"`
 	CorrelationID string        `json:"correlationId"`
 	Errors        []ProblemItem `json:"errors"`
-	ScraperID     *ids.ID       `json:"scraperId,omitempty" doc:"Of NAME_TAKEN where a scraper is saved or made of a file: the one that has the name"`
-	Type          string        `json:"type,omitempty" doc:"Its type"`
+	ScraperID     *ids.ID       `json:"scraperId,omitempty" doc:"With NAME_TAKEN, when a scraper is saved or made from a file: the scraper that has the name"`
+	Type          string        `json:"type,omitempty" doc:"Type of that scraper"`
 }
 
 // TakenName is an error about a name, with the scraper that has it.

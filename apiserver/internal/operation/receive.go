@@ -28,13 +28,11 @@ const (
 func DescribeBodies() string {
 	p := usualPace()
 	return fmt.Sprintf("A longer or streamed body may take as long as its call, if at least %d "+
-		"bytes a second come in each %v of "+
-		"waiting, and no pause is longer than %v (408). Of each customer %d such bodies are "+
-		"taken at a time, and others wait for them. "+
-		"A streamed body has at most %d GiB (413). They are kept on disk until they are worked "+
-		"on; when that is full, the "+
-		"call ends with 503 unavailable, and where the disk itself has no room with "+
-		"out_of_space.", p.least/int64(p.window/time.Second), p.window, p.stall,
+		"bytes a second arrive in each %v of waiting, and no pause exceeds %v (else 408). Of "+
+		"each customer %d such bodies are received at a time, and others wait. A streamed body "+
+		"has at most %d GiB (else 413). These bodies are kept on disk until they are processed. "+
+		"If their space is full, the call ends with 503 unavailable; if the disk itself is "+
+		"full, with out_of_space.", p.least/int64(p.window/time.Second), p.window, p.stall,
 		customerShare, maxReceived>>30)
 }
 

@@ -73,12 +73,13 @@ func NewTool(op *Operation) *Tool {
 	}
 	if op.Idempotency != Ignored {
 		t.put(KeyArgument, "key", false, &jsonschema.Schema{Type: "string",
-			Description: "The same key within 24 hours gives the first answer again: send it " +
-				"again when a call has failed on the way"})
+			Description: "The same key within 24 hours returns the first answer again: resend " +
+				"it if a call was lost"})
 	}
 	if _, own := t.arguments[CursorArgument]; !own {
 		t.put(CursorArgument, "cursor", false, &jsonschema.Schema{Type: "string",
-			Description: "cursor of a truncated answer, with otherwise equal arguments: the rest"})
+			Description: "cursor of a truncated answer, to get the rest; keep the other " +
+				"arguments unchanged"})
 	}
 	t.Input.Defs = in.components
 	say(t.Input)

@@ -1543,11 +1543,11 @@ func (e SvcListAllWalletTransactionsParamsFormat) Valid() bool {
 type Category struct {
 	CreatedAt *time.Time `json:"createdAt,omitempty"`
 
-	// Filters A filter as reads take it, of at most 16,384 bytes without spaces: {"price":{"$gt":10}}
+	// Filters A filter as in reads, at most 16,384 bytes without spaces: {"price":{"$gt":10}}
 	Filters map[string]interface{} `json:"filters"`
 	Id      *string                `json:"id,omitempty"`
 
-	// Name Unique within the group; one that has it is replaced
+	// Name Unique within the group; a category with the same name is replaced
 	Name      string     `json:"name"`
 	UpdatedAt *time.Time `json:"updatedAt,omitempty"`
 }
@@ -1556,11 +1556,11 @@ type Category struct {
 type CategoryInput struct {
 	CreatedAt *time.Time `json:"createdAt,omitempty"`
 
-	// Filters A filter as reads take it, of at most 16,384 bytes without spaces: {"price":{"$gt":10}}
+	// Filters A filter as in reads, at most 16,384 bytes without spaces: {"price":{"$gt":10}}
 	Filters map[string]interface{} `json:"filters"`
 	Id      *string                `json:"id,omitempty"`
 
-	// Name Unique within the group; one that has it is replaced
+	// Name Unique within the group; a category with the same name is replaced
 	Name      string     `json:"name"`
 	UpdatedAt *time.Time `json:"updatedAt,omitempty"`
 }
@@ -1573,11 +1573,11 @@ type CommonField struct {
 
 // CurlPreviewInput defines model for CurlPreviewInput.
 type CurlPreviewInput struct {
-	// Curl As browsers copy it, for bash or Windows cmd
+	// Curl A curl command as browsers copy it, for bash or Windows cmd
 	Curl    string `json:"curl"`
 	GroupId string `json:"groupId"`
 
-	// Id Of a scraper that a proposal is to replace
+	// Id Id of the scraper that a proposal will replace
 	Id   *string `json:"id,omitempty"`
 	Name string  `json:"name"`
 }
@@ -1594,10 +1594,10 @@ type Customer struct {
 	Firstname string `json:"firstname"`
 	Lastname  string `json:"lastname"`
 
-	// Plan Null: the customer pays as it goes, and has every feature
+	// Plan Null: the customer is on pay-as-you-go and has every feature
 	Plan *string `json:"plan"`
 
-	// Statistic With withStat=true
+	// Statistic Only with withStat=true
 	Statistic *CustomerStatistic `json:"statistic,omitempty"`
 
 	// SubscriptionStatus Null without a subscription
@@ -1624,7 +1624,7 @@ type CustomerInputAgreeWithTerms bool
 
 // CustomerStatistic defines model for CustomerStatistic.
 type CustomerStatistic struct {
-	// QuotaUsage What is used of each cap that plans have, by the cap's name
+	// QuotaUsage How much of each plan limit is used, by the limit's name
 	QuotaUsage map[string]int64 `json:"quotaUsage"`
 
 	// RunCountLast30d Runs launched today and in the 29 days before, by UTC
@@ -1634,7 +1634,7 @@ type CustomerStatistic struct {
 
 // CustomerStatisticInput defines model for CustomerStatisticInput.
 type CustomerStatisticInput struct {
-	// QuotaUsage What is used of each cap that plans have, by the cap's name
+	// QuotaUsage How much of each plan limit is used, by the limit's name
 	QuotaUsage *map[string]int64 `json:"quotaUsage,omitempty"`
 
 	// RunCountLast30d Runs launched today and in the 29 days before, by UTC
@@ -1648,18 +1648,18 @@ type DeletionPreview struct {
 	PreviewSummary DeletionSummary `json:"previewSummary"`
 	TargetEntityId string          `json:"targetEntityId"`
 
-	// Token Valid for 5 minutes, once
+	// Token Valid once, for 5 minutes
 	Token string `json:"token"`
 }
 
 // DeletionSummary defines model for DeletionSummary.
 type DeletionSummary struct {
-	// CascadeCounts Things that the deletion reaches, by kind
+	// CascadeCounts How many things are affected, by kind
 	CascadeCounts map[string]int64 `json:"cascadeCounts"`
 	EntityName    string           `json:"entityName"`
 	EntityType    string           `json:"entityType"`
 
-	// Warnings To be shown to the user before the deletion
+	// Warnings Warnings to show to the user before the deletion
 	Warnings []string `json:"warnings"`
 }
 
@@ -1667,18 +1667,18 @@ type DeletionSummary struct {
 type EnrichedScraper struct {
 	Config *ScraperConfig `json:"config"`
 
-	// ConfigValid A run could start with it
+	// ConfigValid True if a run could start with this configuration
 	ConfigValid *bool      `json:"configValid,omitempty"`
 	CreatedAt   *time.Time `json:"createdAt,omitempty"`
 
-	// EffectiveRetentionCount Newest runs whose rows are kept: the group's count, else the scraper's; null: all
+	// EffectiveRetentionCount How many of the newest runs keep their rows: the group's count, else the scraper's; null: all
 	EffectiveRetentionCount *int64        `json:"effectiveRetentionCount,omitempty"`
 	Group                   *ScraperGroup `json:"group,omitempty"`
 
 	// GroupRef Id of the owning group
 	GroupRef string `json:"groupRef"`
 
-	// Id Empty or omitted: create
+	// Id Empty or omitted: a new one is created
 	Id string `json:"id"`
 
 	// ItemsConfig The fields of a row, in their order
@@ -1687,48 +1687,48 @@ type EnrichedScraper struct {
 	// LastRunState State of the newest run; null before the first
 	LastRunState *string `json:"lastRunState,omitempty"`
 
-	// Name Unique per customer, that of a FILE scraper in its group
+	// Name Unique per customer; for a FILE scraper, unique in its group
 	Name string `json:"name"`
 
-	// NextStart By its own schedule, or with its group; null while nothing starts it by itself
+	// NextStart By its own schedule or with its group; null if it does not start automatically
 	NextStart *time.Time `json:"nextStart,omitempty"`
 
-	// PostProcessRules Applied to each row, in this order; a rule sees what those before it wrote
+	// PostProcessRules Applied to each row, in this order; a rule sees what earlier rules wrote
 	PostProcessRules []PostProcessRule `json:"postProcessRules"`
 	RunStats         *RunStats         `json:"runStats,omitempty"`
 
-	// Schedule Cron expression of five fields by which it starts by itself, like 0 6 * * mon-fri; empty: with its group
+	// Schedule Cron expression of five fields for automatic starts, such as 0 6 * * mon-fri; empty: it starts with its group
 	Schedule string `json:"schedule"`
 
-	// ScheduleTimezone Time zone of schedule, of the IANA database; empty: UTC
+	// ScheduleTimezone IANA time zone of schedule; empty: UTC
 	ScheduleTimezone string             `json:"scheduleTimezone"`
 	Schema           *SchemaWithContent `json:"schema"`
 	SourceConfig     SourceConfig       `json:"sourceConfig"`
 
-	// Type Scrapers of the type FILE are made by uploads, and saved here with their id
+	// Type FILE scrapers are created by uploads, and saved here with their id
 	Type      EnrichedScraperType `json:"type"`
 	UpdatedAt *time.Time          `json:"updatedAt,omitempty"`
 }
 
-// EnrichedScraperType Scrapers of the type FILE are made by uploads, and saved here with their id
+// EnrichedScraperType FILE scrapers are created by uploads, and saved here with their id
 type EnrichedScraperType string
 
 // EnrichedScraperInput defines model for EnrichedScraperInput.
 type EnrichedScraperInput struct {
 	Config *ScraperConfigInput `json:"config,omitempty"`
 
-	// ConfigValid A run could start with it
+	// ConfigValid True if a run could start with this configuration
 	ConfigValid *bool      `json:"configValid,omitempty"`
 	CreatedAt   *time.Time `json:"createdAt,omitempty"`
 
-	// EffectiveRetentionCount Newest runs whose rows are kept: the group's count, else the scraper's; null: all
+	// EffectiveRetentionCount How many of the newest runs keep their rows: the group's count, else the scraper's; null: all
 	EffectiveRetentionCount *int64             `json:"effectiveRetentionCount,omitempty"`
 	Group                   *ScraperGroupInput `json:"group,omitempty"`
 
 	// GroupRef Id of the owning group
 	GroupRef string `json:"groupRef"`
 
-	// Id Empty or omitted: create
+	// Id Empty or omitted: a new one is created
 	Id *string `json:"id,omitempty"`
 
 	// ItemsConfig The fields of a row, in their order
@@ -1737,30 +1737,30 @@ type EnrichedScraperInput struct {
 	// LastRunState State of the newest run; null before the first
 	LastRunState *string `json:"lastRunState,omitempty"`
 
-	// Name Unique per customer, that of a FILE scraper in its group
+	// Name Unique per customer; for a FILE scraper, unique in its group
 	Name string `json:"name"`
 
-	// NextStart By its own schedule, or with its group; null while nothing starts it by itself
+	// NextStart By its own schedule or with its group; null if it does not start automatically
 	NextStart *time.Time `json:"nextStart,omitempty"`
 
-	// PostProcessRules Applied to each row, in this order; a rule sees what those before it wrote
+	// PostProcessRules Applied to each row, in this order; a rule sees what earlier rules wrote
 	PostProcessRules *[]PostProcessRuleInput `json:"postProcessRules,omitempty"`
 	RunStats         *RunStatsInput          `json:"runStats,omitempty"`
 
-	// Schedule Cron expression of five fields by which it starts by itself, like 0 6 * * mon-fri; empty: with its group
+	// Schedule Cron expression of five fields for automatic starts, such as 0 6 * * mon-fri; empty: it starts with its group
 	Schedule *string `json:"schedule,omitempty"`
 
-	// ScheduleTimezone Time zone of schedule, of the IANA database; empty: UTC
+	// ScheduleTimezone IANA time zone of schedule; empty: UTC
 	ScheduleTimezone *string                 `json:"scheduleTimezone,omitempty"`
 	Schema           *SchemaWithContentInput `json:"schema,omitempty"`
 	SourceConfig     SourceConfigInput       `json:"sourceConfig"`
 
-	// Type Scrapers of the type FILE are made by uploads, and saved here with their id
+	// Type FILE scrapers are created by uploads, and saved here with their id
 	Type      EnrichedScraperInputType `json:"type"`
 	UpdatedAt *time.Time               `json:"updatedAt,omitempty"`
 }
 
-// EnrichedScraperInputType Scrapers of the type FILE are made by uploads, and saved here with their id
+// EnrichedScraperInputType FILE scrapers are created by uploads, and saved here with their id
 type EnrichedScraperInputType string
 
 // Feedback defines model for Feedback.
@@ -1778,13 +1778,13 @@ type FeedbackInput struct {
 
 // Field defines model for Field.
 type Field struct {
-	// Attr Attribute name, with ATTR
+	// Attr Attribute name, for ATTR
 	Attr *string `json:"attr,omitempty"`
 
 	// Kind TEXT, ATTR or EXISTS
 	Kind FieldKind `json:"kind"`
 
-	// Name Output field; a leading _ is dropped
+	// Name Name of the output field; a leading _ is dropped
 	Name string `json:"name"`
 
 	// Selector CSS or XPath for HTML pages, JSONPath for JSON bodies. A JSONPath under $.embedded reads the JSON that an HTML page embeds for its scripts
@@ -1796,13 +1796,13 @@ type FieldKind string
 
 // FieldInput defines model for FieldInput.
 type FieldInput struct {
-	// Attr Attribute name, with ATTR
+	// Attr Attribute name, for ATTR
 	Attr *string `json:"attr,omitempty"`
 
 	// Kind TEXT, ATTR or EXISTS
 	Kind FieldInputKind `json:"kind"`
 
-	// Name Output field; a leading _ is dropped
+	// Name Name of the output field; a leading _ is dropped
 	Name string `json:"name"`
 
 	// Selector CSS or XPath for HTML pages, JSONPath for JSON bodies. A JSONPath under $.embedded reads the JSON that an HTML page embeds for its scripts
@@ -1817,38 +1817,38 @@ type FieldProfile struct {
 	// Distinct How many different values there are
 	Distinct int64 `json:"distinct"`
 
-	// DistinctExact False: distinct is an estimate, within 10% nearly always
+	// DistinctExact False: distinct is an estimate, nearly always within 10%
 	DistinctExact bool `json:"distinctExact"`
 
-	// ExampleUrl Address of the page that the first example is from; null without one
+	// ExampleUrl Address of the page of the first example; null without one
 	ExampleUrl *string `json:"exampleUrl"`
 
 	// Examples Up to 3 different short values of the first 100 rows
 	Examples []interface{} `json:"examples"`
 
-	// FillRate Their share of all rows, 0 to 1
+	// FillRate Share of all rows that have a value, 0 to 1
 	FillRate float64 `json:"fillRate"`
 
-	// Filled Rows with a value; null is none
+	// Filled Rows with a value; null is not a value
 	Filled int64 `json:"filled"`
 
-	// Histogram Where the numbers lie: up to 32 parts, the least first, none empty. No parts where there is no number, or an earlier program stored pages
+	// Histogram Distribution of the numbers: up to 32 buckets in ascending order, none empty. No buckets if there are no numbers, or if an earlier version of the program stored pages
 	Histogram []NumberBucket `json:"histogram"`
 
-	// Max The greatest of them
+	// Max The greatest number, numeric texts included; null if there is none
 	Max *float64 `json:"max"`
 
-	// Mean Of them
+	// Mean Mean of the numbers, numeric texts included; null if there is none
 	Mean *float64 `json:"mean"`
 
-	// MeanLength Bytes of a text, in the mean; null without one
+	// MeanLength Mean length of the texts, in bytes; null if there is none
 	MeanLength *float64 `json:"meanLength"`
 
-	// Min The least of the numbers, and of the texts that are numbers; null without one
+	// Min The smallest number, numeric texts included; null if there is none
 	Min  *float64 `json:"min"`
 	Name string   `json:"name"`
 
-	// Types How many values are of each type. A numericText is a text that is a number.
+	// Types How many values have each type. A numericText is a text that is a number.
 	Types map[string]int64 `json:"types"`
 }
 
@@ -1856,7 +1856,7 @@ type FieldProfile struct {
 type FieldsPreview struct {
 	ElapsedMs int64 `json:"elapsedMs"`
 
-	// Fields What the page says, by the names asked for; null where it says nothing
+	// Fields Values on the page, by requested name; null if there is none
 	Fields map[string]interface{} `json:"fields"`
 	Url    string                 `json:"url"`
 }
@@ -1872,11 +1872,11 @@ type FieldsPreviewInput struct {
 type GeneratedKey struct {
 	CreatedAt *time.Time `json:"createdAt"`
 
-	// ExpiresAt From when it is refused; null: it does not expire
+	// ExpiresAt From when the key is refused; null: it does not expire
 	ExpiresAt *time.Time `json:"expiresAt"`
 	Id        string     `json:"id"`
 
-	// Key The whole key. It is never shown again.
+	// Key The whole key. It is shown only once.
 	Key  string `json:"key"`
 	Name string `json:"name"`
 
@@ -1890,58 +1890,58 @@ type GeneratedKeyScope string
 
 // Group defines model for Group.
 type Group struct {
-	// ChangeAlerts Which changes from run to run the notice RUN_CHANGED tells of; empty: none
+	// ChangeAlerts Which changes between runs the notice RUN_CHANGED reports; empty: none
 	ChangeAlerts []string `json:"changeAlerts"`
 
-	// ChangeAlertsKey Members that tell rows apart for it; empty: as comparisons of runs do
+	// ChangeAlertsKey Members that identify a row for RUN_CHANGED; empty: as in comparisons of runs
 	ChangeAlertsKey []string   `json:"changeAlertsKey"`
 	CreatedAt       *time.Time `json:"createdAt,omitempty"`
 
 	// CustomerRef The owner's customerUniqueRef
 	CustomerRef *string `json:"customerRef,omitempty"`
 
-	// DataTable Label of the group's data collection; made from the name when empty
+	// DataTable Label of the group's data collection; made from the name if empty
 	DataTable string `json:"dataTable"`
 
-	// EnrichedOf The group whose merged runs its rows are made of; null: none
+	// EnrichedOf The group whose runs were merged into this one; null: none
 	EnrichedOf *string `json:"enrichedOf,omitempty"`
 
-	// Id Empty or omitted: create
+	// Id Empty or omitted: a new one is created
 	Id string `json:"id"`
 
-	// MatchedOf The group whose rows were matched against the catalogue; null: none
+	// MatchedOf The group whose matched rows this one holds; null: none
 	MatchedOf *string `json:"matchedOf,omitempty"`
 
-	// Name Groups may share one: what tells them apart is the id
+	// Name Need not be unique: the id identifies a group
 	Name string `json:"name"`
 
-	// NextStart Null while the group does not start by itself
+	// NextStart Null if the group does not start automatically
 	NextStart *time.Time `json:"nextStart,omitempty"`
 
-	// Quarantine Runs count from COMPLETED on, and those that are unlike the runs before them once they are released
+	// Quarantine A run counts once it is COMPLETED; a run that is unlike earlier ones counts once it is released
 	Quarantine bool `json:"quarantine"`
 
-	// RetentionCount Newest runs of each scraper whose rows are kept; null: as the scrapers say
+	// RetentionCount How many of each scraper's newest runs keep their rows; null: each scraper's own setting applies
 	RetentionCount *int64 `json:"retentionCount"`
 
-	// ScheduleTimezone Time zone of the group's starts, of the IANA database; empty: UTC
+	// ScheduleTimezone IANA time zone of the group's starts; empty: UTC
 	ScheduleTimezone string `json:"scheduleTimezone"`
 	ScraperCount     *int64 `json:"scraperCount,omitempty"`
 
 	// ShouldMatchProducts Must be true for matching
 	ShouldMatchProducts bool `json:"shouldMatchProducts"`
 
-	// StartType DAILY and WEEKLY start the scrapers without a schedule of their own; NONE pauses all
+	// StartType DAILY and WEEKLY start the scrapers that have no schedule of their own; NONE pauses all
 	StartType GroupStartType `json:"startType"`
 	UpdatedAt *time.Time     `json:"updatedAt,omitempty"`
 }
 
-// GroupStartType DAILY and WEEKLY start the scrapers without a schedule of their own; NONE pauses all
+// GroupStartType DAILY and WEEKLY start the scrapers that have no schedule of their own; NONE pauses all
 type GroupStartType string
 
 // GroupEstimate defines model for GroupEstimate.
 type GroupEstimate struct {
-	// Affordable The balance pays for maxMicros, or nothing is charged
+	// Affordable The balance covers maxMicros, or nothing is charged
 	Affordable bool `json:"affordable"`
 
 	// BalanceMicros Micros, millionths of a euro
@@ -1958,49 +1958,49 @@ type GroupEstimate struct {
 	// Pages Pages delivered
 	Pages int64 `json:"pages"`
 
-	// Scrapers That would be launched
+	// Scrapers Scrapers that would be launched
 	Scrapers int64 `json:"scrapers"`
 
-	// ScrapersConsidered Scrapers that the estimate goes by, at most 100; the others are taken to be like them
+	// ScrapersConsidered Scrapers that the estimate is based on, at most 100; the others are assumed to be similar
 	ScrapersConsidered int64 `json:"scrapersConsidered"`
 }
 
 // GroupInput defines model for GroupInput.
 type GroupInput struct {
-	// ChangeAlerts Which changes from run to run the notice RUN_CHANGED tells of: ADDED, REMOVED, CHANGED; empty: none
+	// ChangeAlerts Which changes between runs the notice RUN_CHANGED reports: ADDED, REMOVED, CHANGED; empty: none
 	ChangeAlerts *[]GroupInputChangeAlerts `json:"changeAlerts,omitempty"`
 
-	// ChangeAlertsKey Members that tell rows apart for it, such as sku; empty: as comparisons of runs do
+	// ChangeAlertsKey Members that identify a row for RUN_CHANGED, such as sku; empty: as in comparisons of runs
 	ChangeAlertsKey *[]string  `json:"changeAlertsKey,omitempty"`
 	CreatedAt       *time.Time `json:"createdAt,omitempty"`
 	CustomerRef     *string    `json:"customerRef,omitempty"`
 
-	// DataTable Label of the group's data collection; made from the name when empty
+	// DataTable Label of the group's data collection; made from the name if empty
 	DataTable  *string `json:"dataTable,omitempty"`
 	EnrichedOf *string `json:"enrichedOf,omitempty"`
 
-	// Id Empty or omitted: create
+	// Id Empty or omitted: a new one is created
 	Id        *string `json:"id,omitempty"`
 	MatchedOf *string `json:"matchedOf,omitempty"`
 
-	// Name Groups may share one; needed to create
+	// Name Need not be unique; required to create
 	Name      *string    `json:"name,omitempty"`
 	NextStart *time.Time `json:"nextStart,omitempty"`
 
-	// Quarantine Runs count, and are read with the group's, from COMPLETED on; one that is unlike the runs before it counts once it is released
+	// Quarantine A run counts, and its rows are read with the group's, once it is COMPLETED. A run that is unlike earlier ones counts once it is released
 	Quarantine *bool `json:"quarantine,omitempty"`
 
-	// RetentionCount Keep the rows of this many newest runs of each scraper, whatever the scrapers say; null: as they say
+	// RetentionCount How many of each scraper's newest runs keep their rows; overrides the scrapers' own settings. Null: those apply
 	RetentionCount *int64 `json:"retentionCount,omitempty"`
 
-	// ScheduleTimezone Time zone of the group's starts, of the IANA database; empty: UTC
+	// ScheduleTimezone IANA time zone of the group's starts; empty: UTC
 	ScheduleTimezone *string `json:"scheduleTimezone,omitempty"`
 	ScraperCount     *int64  `json:"scraperCount,omitempty"`
 
 	// ShouldMatchProducts Must be true for matching
 	ShouldMatchProducts *bool `json:"shouldMatchProducts,omitempty"`
 
-	// StartType DAILY and WEEKLY start the scrapers without a schedule of their own; NONE pauses all. A new group's is MANUAL unless told.
+	// StartType DAILY and WEEKLY start the scrapers that have no schedule of their own; NONE pauses all. Default of a new group: MANUAL.
 	StartType *GroupInputStartType `json:"startType,omitempty"`
 	UpdatedAt *time.Time           `json:"updatedAt,omitempty"`
 }
@@ -2008,17 +2008,17 @@ type GroupInput struct {
 // GroupInputChangeAlerts defines model for GroupInput.ChangeAlerts.
 type GroupInputChangeAlerts string
 
-// GroupInputStartType DAILY and WEEKLY start the scrapers without a schedule of their own; NONE pauses all. A new group's is MANUAL unless told.
+// GroupInputStartType DAILY and WEEKLY start the scrapers that have no schedule of their own; NONE pauses all. Default of a new group: MANUAL.
 type GroupInputStartType string
 
 // Identity defines model for Identity.
 type Identity struct {
-	// Admin It may call what administrators may
+	// Admin The caller may use the operations of administrators
 	Admin       bool       `json:"admin"`
 	CreatedAt   *time.Time `json:"createdAt"`
 	CustomerRef string     `json:"customerRef"`
 
-	// ExpiresAt Of a key: from when it is refused; null: it does not expire
+	// ExpiresAt For a key: from when it is refused; null: it does not expire
 	ExpiresAt  *time.Time    `json:"expiresAt"`
 	Id         string        `json:"id"`
 	LastUsedAt *time.Time    `json:"lastUsedAt"`
@@ -2037,7 +2037,7 @@ type Invoice struct {
 	// Currency EUR
 	Currency string `json:"currency"`
 
-	// HostedInvoiceUrl Where the payment provider shows it; null: nowhere
+	// HostedInvoiceUrl Page of the invoice at the payment provider; null: none
 	HostedInvoiceUrl *string       `json:"hostedInvoiceUrl"`
 	Id               string        `json:"id"`
 	IssuedAt         *time.Time    `json:"issuedAt"`
@@ -2060,7 +2060,7 @@ type InvoicePage struct {
 
 // Job defines model for Job.
 type Job struct {
-	// ChargedMicros Charged so far, in micros, millionths of a euro; null for those with whom the group is shared
+	// ChargedMicros Charged so far, in micros, millionths of a euro; null for people with whom the group is shared
 	ChargedMicros  *int64 `json:"chargedMicros"`
 	DeliveredPages int64  `json:"deliveredPages"`
 
@@ -2071,42 +2071,42 @@ type Job struct {
 	ErrorLinks   int64   `json:"errorLinks"`
 	ErrorMessage *string `json:"errorMessage"`
 
-	// Finished Null until nothing of the run is under way any more
+	// Finished Null while anything of the run is still under way
 	Finished *time.Time `json:"finished"`
 	GroupId  string     `json:"groupId"`
 	Id       string     `json:"id"`
 
-	// IgnoresRobots robots.txt was switched off for it
+	// IgnoresRobots The run ignored robots.txt
 	IgnoresRobots bool `json:"ignoresRobots"`
 
 	// ItemsQuantity Rows stored
 	ItemsQuantity int64 `json:"itemsQuantity"`
 
-	// LaunchedByCustomer False when the owner of a shared group launched it
+	// LaunchedByCustomer False if the owner of a shared group launched it
 	LaunchedByCustomer bool `json:"launchedByCustomer"`
 
-	// MaxChargeMicros The cap it was launched with, in micros, millionths of a euro; null for those with whom the group is shared
+	// MaxChargeMicros The run's cost cap, in micros, millionths of a euro; null for people with whom the group is shared
 	MaxChargeMicros *int64 `json:"maxChargeMicros"`
 
-	// QuarantineReason Why the run is held back, in words: it counts as no last run until it is released. Null: it is not held back.
+	// QuarantineReason Why the run is held back, as text: until it is released, it does not count as the last run. Null: it is not held back.
 	QuarantineReason *string    `json:"quarantineReason"`
 	Queued           *time.Time `json:"queued"`
 	ScraperId        string     `json:"scraperId"`
 
-	// Started Until the first page goes out, when it was queued
+	// Started When the first page was dispatched; until then, when the run was queued
 	Started *time.Time `json:"started"`
 	State   string     `json:"state"`
 
 	// StopReason STOPPED_BY_CUSTOMER, WALLET_INSUFFICIENT_BALANCE or MAX_CHARGE_REACHED
 	StopReason *string `json:"stopReason"`
 
-	// SuccessLinks Links read to the end of their pages
+	// SuccessLinks Links whose pages were all read
 	SuccessLinks int64 `json:"successLinks"`
 
 	// TotalLinks Links of the run
 	TotalLinks int64 `json:"totalLinks"`
 
-	// TotalRequests Pages brought to an end, delivered or errored
+	// TotalRequests Pages finished, delivered or errored
 	TotalRequests int64 `json:"totalRequests"`
 }
 
@@ -2115,7 +2115,7 @@ type JobCursorPage struct {
 	HasMore bool  `json:"hasMore"`
 	Items   []Job `json:"items"`
 
-	// NextCursor Null at the end
+	// NextCursor Null on the last page
 	NextCursor *string `json:"nextCursor"`
 }
 
@@ -2132,31 +2132,31 @@ type JobPage struct {
 
 // KeptExport defines model for KeptExport.
 type KeptExport struct {
-	// Bytes Of the file; null unless it is READY
+	// Bytes Of the file; null unless READY
 	Bytes     *int64     `json:"bytes"`
 	CreatedAt *time.Time `json:"createdAt"`
 
-	// EndedAt Null while it is WAITING
+	// EndedAt Null while WAITING
 	EndedAt *time.Time `json:"endedAt"`
 
-	// ErrorCode Why it FAILED, for programs
+	// ErrorCode Why it FAILED, as a code for programs
 	ErrorCode *string `json:"errorCode"`
 
-	// ErrorMessage Why it FAILED
+	// ErrorMessage Why it FAILED, in words
 	ErrorMessage *string `json:"errorMessage"`
 
-	// ExpiresAt Then it goes, with its file
+	// ExpiresAt When the export and its file are deleted
 	ExpiresAt *time.Time       `json:"expiresAt"`
 	Format    KeptExportFormat `json:"format"`
 	GroupId   *string          `json:"groupId"`
 	Id        string           `json:"id"`
 	JobId     *string          `json:"jobId"`
 
-	// Rows In the file; null unless it is READY
+	// Rows In the file; null unless READY
 	Rows      *int64  `json:"rows"`
 	ScraperId *string `json:"scraperId"`
 
-	// Sha256 Of the file; null unless it is READY
+	// Sha256 Of the file; null unless READY
 	Sha256 *string `json:"sha256"`
 
 	// State WAITING until the file is written
@@ -2168,10 +2168,10 @@ type KeptExportFormat string
 
 // KeptPage defines model for KeptPage.
 type KeptPage struct {
-	// KeptUntil When it goes; sooner where the customer has more than the server keeps, or the scraper is deleted
+	// KeptUntil When it is deleted; earlier if the customer has more than the server keeps, or the scraper is deleted
 	KeptUntil *time.Time `json:"keptUntil"`
 
-	// Path Of the operation that answers it, svc_get_row_body
+	// Path Path of the operation that returns it, svc_get_row_body
 	Path string `json:"path"`
 }
 
@@ -2179,11 +2179,11 @@ type KeptPage struct {
 type Key struct {
 	CreatedAt *time.Time `json:"createdAt"`
 
-	// ExpiresAt From when it is refused; null: it does not expire
+	// ExpiresAt From when the key is refused; null: it does not expire
 	ExpiresAt *time.Time `json:"expiresAt"`
 	Id        string     `json:"id"`
 
-	// LastUsedAddress The caller's, as far as trusted proxies say
+	// LastUsedAddress Address of the last caller, as far as trusted proxies report it
 	LastUsedAddress *string    `json:"lastUsedAddress"`
 	LastUsedAt      *time.Time `json:"lastUsedAt"`
 	Name            string     `json:"name"`
@@ -2203,16 +2203,16 @@ type KeyList struct {
 
 // LaunchedListRun defines model for LaunchedListRun.
 type LaunchedListRun struct {
-	// DuplicatesDropped Addresses that the list had already
+	// DuplicatesDropped Addresses that were already in the list
 	DuplicatesDropped int64  `json:"duplicatesDropped"`
 	JobId             string `json:"jobId"`
 	LinksQueued       int64  `json:"linksQueued"`
 
-	// Message Why the run has failed at once
+	// Message Why the run failed at once
 	Message   *string `json:"message,omitempty"`
 	ScraperId string  `json:"scraperId"`
 
-	// Status PENDING; FAILED for website contacts of a customer who has never topped up
+	// Status PENDING; FAILED for website contacts if the customer has never topped up
 	Status string  `json:"status"`
 	Tag    *string `json:"tag"`
 }
@@ -2223,19 +2223,19 @@ type LaunchedRun struct {
 	QueuedAt  *time.Time `json:"queuedAt"`
 	ScraperId string     `json:"scraperId"`
 
-	// Status PENDING; RUNNING of kept bodies
+	// Status PENDING; RUNNING for a run from kept bodies
 	Status string `json:"status"`
 }
 
 // LinkError defines model for LinkError.
 type LinkError struct {
-	// Code What went wrong, for programs
+	// Code What went wrong, as a code for programs
 	Code string `json:"code"`
 
-	// Error What went wrong, in words
+	// Error What went wrong, as text
 	Error string `json:"error"`
 
-	// Place To go on behind this error with after
+	// Place Position of this error; pass it as after to continue behind it
 	Place string `json:"place"`
 
 	// Status HTTP status of the last answer; null without one
@@ -2245,25 +2245,25 @@ type LinkError struct {
 
 // ListRunInput defines model for ListRunInput.
 type ListRunInput struct {
-	// EndpointTag What reads the addresses instead of fields. It is websitecontacts (at most 5,000 addresses, keys of the scope LLM_FULL) or the tag of a plugin: /plugin/marketplace/pdp or /plugin/marketplace/search. It is never inferred.
+	// EndpointTag What reads the addresses, in place of fields: websitecontacts (at most 5,000 addresses, keys of the scope LLM_FULL) or the tag of a plugin. Plugins are /plugin/marketplace/pdp and /plugin/marketplace/search. The tag is never inferred.
 	EndpointTag *string `json:"endpointTag,omitempty"`
 
-	// Force All addresses again
+	// Force Run all addresses again
 	Force *bool `json:"force,omitempty"`
 
-	// GroupId Group that stores the rows; needed without scraperId
+	// GroupId Group that stores the rows; required without scraperId
 	GroupId *string `json:"groupId,omitempty"`
 
-	// ItemsConfig The fields of a row. Exactly one of itemsConfig, templateScraperId and scraperId is given.
+	// ItemsConfig The fields of a row. Give exactly one of itemsConfig, templateScraperId and scraperId.
 	ItemsConfig *[]FieldInput `json:"itemsConfig,omitempty"`
 
-	// MaxChargeMicros The run stops rather than cost more, in micros, millionths of a euro
+	// MaxChargeMicros The run stops before it costs more than this, in micros, millionths of a euro
 	MaxChargeMicros *int64 `json:"maxChargeMicros,omitempty"`
 
-	// Name Name of the list's scraper, unique per customer; needed without scraperId. Resend it when retrying a failed call: it protects from running twice.
+	// Name Name of the list's scraper, unique per customer; required without scraperId. Resend it when retrying a failed call: it prevents a second run.
 	Name *string `json:"name,omitempty"`
 
-	// Rerun Only addresses that were never charged under this scraper
+	// Rerun Run only the addresses that were never charged under this scraper
 	Rerun *bool `json:"rerun,omitempty"`
 
 	// ScraperId Run an existing list scraper again
@@ -2272,22 +2272,22 @@ type ListRunInput struct {
 	// TemplateScraperId Use this scraper's recipe (type, fields, pagination, politeness) on the addresses
 	TemplateScraperId *string `json:"templateScraperId,omitempty"`
 
-	// Type With itemsConfig: SINGLE_PRODUCT unless told
+	// Type Only with itemsConfig; default: SINGLE_PRODUCT
 	Type *ListRunInputType `json:"type,omitempty"`
 
 	// Urls The addresses
 	Urls *[]string `json:"urls,omitempty"`
 }
 
-// ListRunInputType With itemsConfig: SINGLE_PRODUCT unless told
+// ListRunInputType Only with itemsConfig; default: SINGLE_PRODUCT
 type ListRunInputType string
 
 // Merged defines model for Merged.
 type Merged struct {
-	// JobId Its run, which is RUNNING while it goes on
+	// JobId Run of the merge; RUNNING while it goes on
 	JobId string `json:"jobId"`
 
-	// MergedItems Rows that it made; null while it goes on
+	// MergedItems Rows made; null while the merge goes on
 	MergedItems *int64 `json:"mergedItems"`
 }
 
@@ -2301,26 +2301,26 @@ type MonthlyPrice struct {
 
 // Notification defines model for Notification.
 type Notification struct {
-	// Count How many notices it stands for: 1, but for MORE_NOTICES
+	// Count How many notices it stands for: 1, except for MORE_NOTICES
 	Count     int64      `json:"count"`
 	CreatedAt *time.Time `json:"createdAt"`
 
-	// Event One of the identifiers of the preferences, or MORE_NOTICES
+	// Event One of the preferences' identifiers, or MORE_NOTICES
 	Event string `json:"event"`
 
-	// Facts What its title and text are made of: the member that the event is about
+	// Facts Data behind the title and text: only the member for the event is present
 	Facts NotificationFacts `json:"facts"`
 
-	// GroupId The group that it is about
+	// GroupId The group concerned
 	GroupId *string `json:"groupId"`
 
-	// Id Of what happened: the same wherever it is told, and however often
+	// Id Id of what happened: the same in every channel and in repeats
 	Id string `json:"id"`
 
-	// JobId The run that it is about
+	// JobId The run concerned
 	JobId *string `json:"jobId"`
 
-	// KeyId The API key that it is about
+	// KeyId The API key concerned
 	KeyId *string `json:"keyId"`
 	Read  bool    `json:"read"`
 
@@ -2329,7 +2329,7 @@ type Notification struct {
 	Text      string  `json:"text"`
 	Title     string  `json:"title"`
 
-	// TransactionId The transaction of the top-up that it is about
+	// TransactionId The transaction of the top-up concerned
 	TransactionId *string `json:"transactionId"`
 
 	// WebhookId The webhook that was switched off
@@ -2372,7 +2372,7 @@ type NotifiedChanges struct {
 	Added   int64 `json:"added"`
 	Changed int64 `json:"changed"`
 
-	// Diff Where all of them are read
+	// Diff Address at which all changes can be read
 	Diff *string `json:"diff,omitempty"`
 
 	// ErrorMessage Why the runs were not compared
@@ -2381,7 +2381,7 @@ type NotifiedChanges struct {
 	// Examples Some of the changes, in a few words each
 	Examples *[]string `json:"examples,omitempty"`
 
-	// FromJobId The run before; without one, they were not compared
+	// FromJobId The previous run; absent if the runs were not compared
 	FromJobId   *string `json:"fromJobId,omitempty"`
 	JobId       string  `json:"jobId"`
 	Removed     int64   `json:"removed"`
@@ -2416,14 +2416,14 @@ type NotifiedRun struct {
 	ChargedMicros int64 `json:"chargedMicros"`
 	ErrorLinks    int64 `json:"errorLinks"`
 
-	// ErrorMessage Why it failed, or is held back
+	// ErrorMessage Why the run failed or is held back
 	ErrorMessage *string `json:"errorMessage,omitempty"`
 	JobId        string  `json:"jobId"`
 	Pages        int64   `json:"pages"`
 	Rows         int64   `json:"rows"`
 	ScraperId    string  `json:"scraperId"`
 
-	// ScraperName Of a merge or a match: the name of the group that it made
+	// ScraperName For a merge or a match: the name of the resulting group
 	ScraperName string `json:"scraperName"`
 }
 
@@ -2443,7 +2443,7 @@ type NotifiedTopUp struct {
 	// AmountMicros Micros, millionths of a euro
 	AmountMicros int64 `json:"amountMicros"`
 
-	// TransactionId Of one that was paid
+	// TransactionId Transaction of a paid top-up
 	TransactionId *string `json:"transactionId,omitempty"`
 }
 
@@ -2460,10 +2460,10 @@ type NotifiedWebhook struct {
 type NumberBucket struct {
 	Count int64 `json:"count"`
 
-	// From Part of it, but not where it is negative
+	// From Lower bound; included unless it is negative
 	From float64 `json:"from"`
 
-	// To Part of it where it is not positive, or where it is from
+	// To Upper bound; included if it is not positive, or if it equals from
 	To float64 `json:"to"`
 }
 
@@ -2484,34 +2484,34 @@ type PageChoice struct {
 	Attr *string `json:"attr,omitempty"`
 	Kind string  `json:"kind"`
 
-	// Value In the picked element; of a long one the beginning
+	// Value Value in the picked element; only the beginning if it is long
 	Value string `json:"value"`
 }
 
 // PageNode defines model for PageNode.
 type PageNode struct {
-	// In The number of the element around it; -1: none
+	// In Number of the parent element; -1: none
 	In int64 `json:"in"`
 
-	// Name Of an element: a name of HTML that runs, loads and sends nothing
+	// Name For an element: its HTML name, only of elements that run, load and send nothing
 	Name *string `json:"name,omitempty"`
 
-	// Text Of a text; of an img what stands for it
+	// Text For a text: the text; for an img: its alternative text
 	Text *string `json:"text,omitempty"`
 }
 
 // PagePick defines model for PagePick.
 type PagePick struct {
-	// Choices What of the picked element the field could be, its own first
+	// Choices What the field could read from the picked element, the chosen one first
 	Choices []PageChoice `json:"choices"`
 
-	// ItemsConfig With the field that was picked as the last one
+	// ItemsConfig The fields, with the picked one last
 	ItemsConfig []Field `json:"itemsConfig"`
 
-	// Matches By field the numbers of the elements that it chooses, of each at most 1,000. None of a selector that is no CSS.
+	// Matches For each field, the numbers of the elements that it selects, at most 1,000 each. Empty for a selector that is not CSS.
 	Matches [][]int64 `json:"matches"`
 
-	// RowCount Of the page
+	// RowCount Rows of the page
 	RowCount int64 `json:"rowCount"`
 
 	// Rows The first rows, at most 20
@@ -2520,7 +2520,7 @@ type PagePick struct {
 
 // PagePickInput defines model for PagePickInput.
 type PagePickInput struct {
-	// Element The number of an element; a field is made of it
+	// Element Number of the element to make a field of
 	Element *int64 `json:"element,omitempty"`
 
 	// ItemsConfig The fields so far; the first one makes the rows
@@ -2530,7 +2530,7 @@ type PagePickInput struct {
 	PostProcessRules *[]PostProcessRuleInput `json:"postProcessRules,omitempty"`
 	Type             PagePickInputType       `json:"type"`
 
-	// Url As the page was asked for
+	// Url Address as in the request for the page
 	Url string `json:"url"`
 }
 
@@ -2539,28 +2539,28 @@ type PagePickInputType string
 
 // PagePreview defines model for PagePreview.
 type PagePreview struct {
-	// Candidates Recipes that make rows of the page, the best first
+	// Candidates Recipes that make rows from the page, best first
 	Candidates []PageCandidate `json:"candidates"`
 
 	// ChargedMicros What the page cost, in micros, millionths of a euro
 	ChargedMicros int64 `json:"chargedMicros"`
 
-	// Cut The end of a long page is left out
+	// Cut True if the end of a long page was left out
 	Cut bool `json:"cut"`
 
-	// ExpiresAt Until then it is kept
+	// ExpiresAt The page is kept until then
 	ExpiresAt *time.Time `json:"expiresAt"`
 
-	// Nodes What the page shows, in its order. The number of a node is its place here.
+	// Nodes What the page shows, in document order. A node's number is its index here.
 	Nodes []PageNode `json:"nodes"`
 
-	// Pagination How its list goes on, as a scraper has it; null: it seems not to
+	// Pagination How its list continues, as a scraper's pagination; null: it seems not to
 	Pagination *Pagination `json:"pagination"`
 
-	// Tier The tier that brought the page: plain, render, super or render+super
+	// Tier The tier that fetched the page: plain, render, super or render+super
 	Tier string `json:"tier"`
 
-	// Url Where the page is, behind redirects
+	// Url Address of the page after redirects
 	Url string `json:"url"`
 }
 
@@ -2571,68 +2571,68 @@ type PagePreviewInput struct {
 
 // Pagination defines model for Pagination.
 type Pagination struct {
-	// CursorPath Of JSON_CURSOR: JSONPath (RFC 9535) of the next page's cursor; the chain ends where there is none, or it is null, false or empty
+	// CursorPath For JSON_CURSOR: JSONPath (RFC 9535) of the next page's cursor; the chain ends if it is missing, null, false or empty
 	CursorPath *string `json:"cursorPath,omitempty"`
 
-	// Max Most pages of a chain, or loads of LOAD_MORE and INFINITE_SCROLL, the page's own included, 1 to 10,000; 50 unless told
+	// Max Most pages of a chain, 1 to 10,000; default: 50. For LOAD_MORE and INFINITE_SCROLL, the most loads, the page's own included
 	Max *int64 `json:"max,omitempty"`
 
-	// PageSize Of OFFSET_PARAM: what the offset grows by from page to page, from the number in the listed address, else from 0
+	// PageSize For OFFSET_PARAM: how much the offset grows per page. It starts at the number in the listed address, else at 0
 	PageSize *int64 `json:"pageSize,omitempty"`
 
-	// Param Of URL_PAGE_PARAM, OFFSET_PARAM and JSON_CURSOR: a query parameter, or a field of a curl command's body. The field is a form's, a JSON member, or a JSON pointer to one
+	// Param For URL_PAGE_PARAM, OFFSET_PARAM and JSON_CURSOR: a query parameter, or a field of a curl command's body. The field is a form field, a JSON member, or a JSON pointer to one
 	Param *string `json:"param,omitempty"`
 
-	// Selector Selector of the link of NEXT_LINK (of JSON bodies, JSONPath of its address), or CSS of the button of LOAD_MORE
+	// Selector For NEXT_LINK: selector of the link (in JSON bodies, JSONPath of its address). For LOAD_MORE: CSS of the button
 	Selector *string `json:"selector,omitempty"`
 
-	// Start First page number of URL_PAGE_PARAM; unless told the number in the listed address, else 1
+	// Start For URL_PAGE_PARAM: the first page number; default: the number in the listed address, else 1
 	Start *int64 `json:"start,omitempty"`
 
-	// Step Of URL_PAGE_PARAM, from page to page, 1 unless told
+	// Step For URL_PAGE_PARAM: the increment from page to page; default: 1
 	Step *int64 `json:"step,omitempty"`
 
-	// Template Of URL_TEMPLATE: the address of the second and later pages, absolute or relative to the listed one, with {page} for the page's number
+	// Template For URL_TEMPLATE: the address of the second and later pages, absolute or relative to the listed one, with {page} for the page number
 	Template *string `json:"template,omitempty"`
 
-	// Type NONE, URL_PAGE_PARAM, OFFSET_PARAM, URL_TEMPLATE, NEXT_LINK or JSON_CURSOR; LOAD_MORE and INFINITE_SCROLL need the browser tier. A chain ends at a page without rows, at one that was there before and at one with known rows only. With URL_PAGE_PARAM, OFFSET_PARAM and URL_TEMPLATE it also ends where a page behind the first is answered with 404 or 410. Such a page is no error and costs nothing
+	// Type NONE, URL_PAGE_PARAM, OFFSET_PARAM, URL_TEMPLATE, NEXT_LINK or JSON_CURSOR; LOAD_MORE and INFINITE_SCROLL need the browser tier. A chain ends at a page without rows, at a repeated page and at a page with only known rows. With URL_PAGE_PARAM, OFFSET_PARAM and URL_TEMPLATE, a 404 or 410 after the first page also ends it. Such a page is not an error and costs nothing
 	Type PaginationType `json:"type"`
 }
 
-// PaginationType NONE, URL_PAGE_PARAM, OFFSET_PARAM, URL_TEMPLATE, NEXT_LINK or JSON_CURSOR; LOAD_MORE and INFINITE_SCROLL need the browser tier. A chain ends at a page without rows, at one that was there before and at one with known rows only. With URL_PAGE_PARAM, OFFSET_PARAM and URL_TEMPLATE it also ends where a page behind the first is answered with 404 or 410. Such a page is no error and costs nothing
+// PaginationType NONE, URL_PAGE_PARAM, OFFSET_PARAM, URL_TEMPLATE, NEXT_LINK or JSON_CURSOR; LOAD_MORE and INFINITE_SCROLL need the browser tier. A chain ends at a page without rows, at a repeated page and at a page with only known rows. With URL_PAGE_PARAM, OFFSET_PARAM and URL_TEMPLATE, a 404 or 410 after the first page also ends it. Such a page is not an error and costs nothing
 type PaginationType string
 
 // PaginationInput defines model for PaginationInput.
 type PaginationInput struct {
-	// CursorPath Of JSON_CURSOR: JSONPath (RFC 9535) of the next page's cursor; the chain ends where there is none, or it is null, false or empty
+	// CursorPath For JSON_CURSOR: JSONPath (RFC 9535) of the next page's cursor; the chain ends if it is missing, null, false or empty
 	CursorPath *string `json:"cursorPath,omitempty"`
 
-	// Max Most pages of a chain, or loads of LOAD_MORE and INFINITE_SCROLL, the page's own included, 1 to 10,000; 50 unless told
+	// Max Most pages of a chain, 1 to 10,000; default: 50. For LOAD_MORE and INFINITE_SCROLL, the most loads, the page's own included
 	Max *int64 `json:"max,omitempty"`
 
-	// PageSize Of OFFSET_PARAM: what the offset grows by from page to page, from the number in the listed address, else from 0
+	// PageSize For OFFSET_PARAM: how much the offset grows per page. It starts at the number in the listed address, else at 0
 	PageSize *int64 `json:"pageSize,omitempty"`
 
-	// Param Of URL_PAGE_PARAM, OFFSET_PARAM and JSON_CURSOR: a query parameter, or a field of a curl command's body. The field is a form's, a JSON member, or a JSON pointer to one
+	// Param For URL_PAGE_PARAM, OFFSET_PARAM and JSON_CURSOR: a query parameter, or a field of a curl command's body. The field is a form field, a JSON member, or a JSON pointer to one
 	Param *string `json:"param,omitempty"`
 
-	// Selector Selector of the link of NEXT_LINK (of JSON bodies, JSONPath of its address), or CSS of the button of LOAD_MORE
+	// Selector For NEXT_LINK: selector of the link (in JSON bodies, JSONPath of its address). For LOAD_MORE: CSS of the button
 	Selector *string `json:"selector,omitempty"`
 
-	// Start First page number of URL_PAGE_PARAM; unless told the number in the listed address, else 1
+	// Start For URL_PAGE_PARAM: the first page number; default: the number in the listed address, else 1
 	Start *int64 `json:"start,omitempty"`
 
-	// Step Of URL_PAGE_PARAM, from page to page, 1 unless told
+	// Step For URL_PAGE_PARAM: the increment from page to page; default: 1
 	Step *int64 `json:"step,omitempty"`
 
-	// Template Of URL_TEMPLATE: the address of the second and later pages, absolute or relative to the listed one, with {page} for the page's number
+	// Template For URL_TEMPLATE: the address of the second and later pages, absolute or relative to the listed one, with {page} for the page number
 	Template *string `json:"template,omitempty"`
 
-	// Type NONE, URL_PAGE_PARAM, OFFSET_PARAM, URL_TEMPLATE, NEXT_LINK or JSON_CURSOR; LOAD_MORE and INFINITE_SCROLL need the browser tier. A chain ends at a page without rows, at one that was there before and at one with known rows only. With URL_PAGE_PARAM, OFFSET_PARAM and URL_TEMPLATE it also ends where a page behind the first is answered with 404 or 410. Such a page is no error and costs nothing
+	// Type NONE, URL_PAGE_PARAM, OFFSET_PARAM, URL_TEMPLATE, NEXT_LINK or JSON_CURSOR; LOAD_MORE and INFINITE_SCROLL need the browser tier. A chain ends at a page without rows, at a repeated page and at a page with only known rows. With URL_PAGE_PARAM, OFFSET_PARAM and URL_TEMPLATE, a 404 or 410 after the first page also ends it. Such a page is not an error and costs nothing
 	Type PaginationInputType `json:"type"`
 }
 
-// PaginationInputType NONE, URL_PAGE_PARAM, OFFSET_PARAM, URL_TEMPLATE, NEXT_LINK or JSON_CURSOR; LOAD_MORE and INFINITE_SCROLL need the browser tier. A chain ends at a page without rows, at one that was there before and at one with known rows only. With URL_PAGE_PARAM, OFFSET_PARAM and URL_TEMPLATE it also ends where a page behind the first is answered with 404 or 410. Such a page is no error and costs nothing
+// PaginationInputType NONE, URL_PAGE_PARAM, OFFSET_PARAM, URL_TEMPLATE, NEXT_LINK or JSON_CURSOR; LOAD_MORE and INFINITE_SCROLL need the browser tier. A chain ends at a page without rows, at a repeated page and at a page with only known rows. With URL_PAGE_PARAM, OFFSET_PARAM and URL_TEMPLATE, a 404 or 410 after the first page also ends it. Such a page is not an error and costs nothing
 type PaginationInputType string
 
 // Payment defines model for Payment.
@@ -2645,10 +2645,10 @@ type Payment struct {
 type PlanFeatures struct {
 	Features []string `json:"features"`
 
-	// Level Of two plans the dearer one has the higher
+	// Level Rank of the plan: a more expensive plan has a higher level
 	Level int64 `json:"level"`
 
-	// Limits How many of a thing it allows; what is not named is not limited
+	// Limits How many of each thing the plan allows; what is not named is unlimited
 	Limits map[string]int64 `json:"limits"`
 
 	// MonthlyPrice EUR
@@ -2678,25 +2678,25 @@ type PlanPricePlan string
 
 // Politeness defines model for Politeness.
 type Politeness struct {
-	// Connections Connections per host; 0 is the default of the server
+	// Connections Connections per host; 0: the server's default
 	Connections *int64 `json:"connections,omitempty"`
 
-	// IgnoreRobots Read pages that robots.txt forbids; recorded in the run
+	// IgnoreRobots Also read pages that robots.txt forbids; recorded in the run
 	IgnoreRobots *bool `json:"ignoreRobots,omitempty"`
 
-	// RequestsPerSecond Request starts per host and second, one in 30 seconds at least; 0 is the default of the server
+	// RequestsPerSecond Requests started per host and second, at least one in 30 seconds; 0: the server's default
 	RequestsPerSecond *float64 `json:"requestsPerSecond,omitempty"`
 }
 
 // PolitenessInput defines model for PolitenessInput.
 type PolitenessInput struct {
-	// Connections Connections per host; 0 is the default of the server
+	// Connections Connections per host; 0: the server's default
 	Connections *int64 `json:"connections,omitempty"`
 
-	// IgnoreRobots Read pages that robots.txt forbids; recorded in the run
+	// IgnoreRobots Also read pages that robots.txt forbids; recorded in the run
 	IgnoreRobots *bool `json:"ignoreRobots,omitempty"`
 
-	// RequestsPerSecond Request starts per host and second, one in 30 seconds at least; 0 is the default of the server
+	// RequestsPerSecond Requests started per host and second, at least one in 30 seconds; 0: the server's default
 	RequestsPerSecond *float64 `json:"requestsPerSecond,omitempty"`
 }
 
@@ -2705,7 +2705,7 @@ type PostProcessRule struct {
 	// Kind CURRENCY_CONVERT, ENUM_MAP or REGEX_CLEAN
 	Kind PostProcessRuleKind `json:"kind"`
 
-	// OutputField Column to write, over one of that name if there is one; not sourceField, and no system field
+	// OutputField Column to write; replaces one of that name. Neither sourceField nor a system field
 	OutputField string `json:"outputField"`
 
 	// OutputType NUMBER, TEXT or BOOLEAN: a hint, values are not coerced
@@ -2714,7 +2714,7 @@ type PostProcessRule struct {
 	// Params CURRENCY_CONVERT: from, to (ISO 4217). ENUM_MAP: mapping, default. REGEX_CLEAN: pattern (RE2), replacement or group, onNoMatch (KEEP, NULL, EMPTY)
 	Params *map[string]interface{} `json:"params,omitempty"`
 
-	// SourceField Field to read; one that a row does not have is null
+	// SourceField Field to read; null if the row does not have it
 	SourceField string `json:"sourceField"`
 }
 
@@ -2729,7 +2729,7 @@ type PostProcessRuleInput struct {
 	// Kind CURRENCY_CONVERT, ENUM_MAP or REGEX_CLEAN
 	Kind PostProcessRuleInputKind `json:"kind"`
 
-	// OutputField Column to write, over one of that name if there is one; not sourceField, and no system field
+	// OutputField Column to write; replaces one of that name. Neither sourceField nor a system field
 	OutputField string `json:"outputField"`
 
 	// OutputType NUMBER, TEXT or BOOLEAN: a hint, values are not coerced
@@ -2738,7 +2738,7 @@ type PostProcessRuleInput struct {
 	// Params CURRENCY_CONVERT: from, to (ISO 4217). ENUM_MAP: mapping, default. REGEX_CLEAN: pattern (RE2), replacement or group, onNoMatch (KEEP, NULL, EMPTY)
 	Params *map[string]interface{} `json:"params,omitempty"`
 
-	// SourceField Field to read; one that a row does not have is null
+	// SourceField Field to read; null if the row does not have it
 	SourceField string `json:"sourceField"`
 }
 
@@ -2750,25 +2750,25 @@ type PostProcessRuleInputOutputType string
 
 // Prelaunch defines model for Prelaunch.
 type Prelaunch struct {
-	// DiscoveryUrl Page that is read for them
+	// DiscoveryUrl Page from which the values are read
 	DiscoveryUrl string `json:"discoveryUrl"`
 
-	// Tokens One for each placeholder; an empty list turns this off
+	// Tokens One token for each placeholder; an empty list turns this off
 	Tokens []TokenRule `json:"tokens"`
 
-	// TtlMinutes How long values are used, 1 to 43,200; 360 unless told
+	// TtlMinutes How long values are used, 1 to 43,200; default: 360
 	TtlMinutes *int64 `json:"ttlMinutes,omitempty"`
 }
 
 // PrelaunchInput defines model for PrelaunchInput.
 type PrelaunchInput struct {
-	// DiscoveryUrl Page that is read for them
+	// DiscoveryUrl Page from which the values are read
 	DiscoveryUrl *string `json:"discoveryUrl,omitempty"`
 
-	// Tokens One for each placeholder; an empty list turns this off
+	// Tokens One token for each placeholder; an empty list turns this off
 	Tokens *[]TokenRuleInput `json:"tokens,omitempty"`
 
-	// TtlMinutes How long values are used, 1 to 43,200; 360 unless told
+	// TtlMinutes How long values are used, 1 to 43,200; default: 360
 	TtlMinutes *int64 `json:"ttlMinutes,omitempty"`
 }
 
@@ -2789,68 +2789,68 @@ type PriceKind string
 
 // ReExtractInput defines model for ReExtractInput.
 type ReExtractInput struct {
-	// ItemsConfig In place of the scraper's; null: those
+	// ItemsConfig Used in place of the scraper's own; null: the scraper's
 	ItemsConfig *[]FieldInput `json:"itemsConfig,omitempty"`
 
-	// JobId A run of the scraper that has ended, whose bodies were kept
+	// JobId An ended run of the scraper whose bodies were kept
 	JobId string `json:"jobId"`
 
-	// PostProcessRules In place of the scraper's; null: those
+	// PostProcessRules Used in place of the scraper's own; null: the scraper's
 	PostProcessRules *[]PostProcessRuleInput `json:"postProcessRules,omitempty"`
 
-	// Schema In place of the scraper's, of AI_CONF; null: that one
+	// Schema For AI_CONF: used in place of the scraper's schema; null: the scraper's
 	Schema *SchemaRefInput `json:"schema,omitempty"`
 
-	// Type In place of the scraper's; null: that one
+	// Type Used in place of the scraper's type; null: the scraper's
 	Type *ReExtractInputType `json:"type,omitempty"`
 }
 
-// ReExtractInputType In place of the scraper's; null: that one
+// ReExtractInputType Used in place of the scraper's type; null: the scraper's
 type ReExtractInputType string
 
 // RetentionInput defines model for RetentionInput.
 type RetentionInput struct {
-	// RetentionCount Keep the rows of this many newest runs; null: of all
+	// RetentionCount How many of the newest runs keep their rows; null: all
 	RetentionCount *int64 `json:"retentionCount"`
 }
 
 // RotationInput defines model for RotationInput.
 type RotationInput struct {
-	// OverlapHours For how long the former secret signs beside the new one
+	// OverlapHours How long the old secret also signs, next to the new one
 	OverlapHours *int64 `json:"overlapHours,omitempty"`
 }
 
-// Row Its members are the fields of its scraper. Those that begin with _ are the server's.
+// Row Its members are its scraper's fields. Members that begin with _ are the server's.
 type Row struct {
-	// UnderscoreFinalUrl Where redirects led, if they did
+	// UnderscoreFinalUrl Address after redirects, if there were any
 	UnderscoreFinalUrl *string `json:"_finalUrl,omitempty"`
 
 	// UnderscoreJobId Run that made the row
 	UnderscoreJobId *string `json:"_jobId,omitempty"`
 
-	// UnderscoreRowId The row's id, for good: GET /api/scraper/data/{rowId}/receipt
+	// UnderscoreRowId Permanent id of the row: GET /api/scraper/data/{rowId}/receipt
 	UnderscoreRowId     *string    `json:"_rowId,omitempty"`
 	UnderscoreScrapedAt *time.Time `json:"_scrapedAt,omitempty"`
 
 	// UnderscoreScraperId Scraper of that run
 	UnderscoreScraperId *string `json:"_scraperId,omitempty"`
 
-	// UnderscoreSourceUrl Address of the page, as it was listed or found
+	// UnderscoreSourceUrl Address of the page as listed or found
 	UnderscoreSourceUrl *string `json:"_sourceUrl,omitempty"`
 }
 
 // RowChange defines model for RowChange.
 type RowChange struct {
-	// After The row in the run of to; null: it was REMOVED
+	// After The row in the newer run; null for REMOVED
 	After *Row `json:"after"`
 
-	// Before The row in the run of from; null: it was ADDED
+	// Before The row in the older run; null for ADDED
 	Before *Row `json:"before"`
 
 	// Change ADDED, REMOVED or CHANGED
 	Change string `json:"change"`
 
-	// Changed Of a row that has CHANGED: the members whose values differ
+	// Changed For CHANGED: the members whose values differ
 	Changed []string `json:"changed"`
 }
 
@@ -2859,7 +2859,7 @@ type RowCursorPage struct {
 	HasMore bool  `json:"hasMore"`
 	Items   []Row `json:"items"`
 
-	// NextCursor Null at the end
+	// NextCursor Null on the last page
 	NextCursor *string `json:"nextCursor"`
 }
 
@@ -2876,44 +2876,44 @@ type RowPage struct {
 
 // RowPrice defines model for RowPrice.
 type RowPrice struct {
-	// AmountMicros Of the page, in micros, millionths of a euro, before free requests. The transaction of the run tells how many pages were free or not billed.
+	// AmountMicros Price of the page, in micros, millionths of a euro, before free requests. The run's transaction says how many pages were free or not billed.
 	AmountMicros int64  `json:"amountMicros"`
 	Label        string `json:"label"`
 
-	// Quantity How many times that price
+	// Quantity How many times the price is charged
 	Quantity int64 `json:"quantity"`
 
-	// RowKey Row of the price list that the run was launched under; empty: the page costs nothing
+	// RowKey Row of the price list at the run's launch; empty: the page is free
 	RowKey string `json:"rowKey"`
 
-	// UnitPriceMicros In micros, millionths of a euro
+	// UnitPriceMicros Price of one unit, in micros, millionths of a euro
 	UnitPriceMicros int64 `json:"unitPriceMicros"`
 }
 
 // RowReceipt defines model for RowReceipt.
 type RowReceipt struct {
-	// Body Null where none is kept, and for those with whom the group is shared
+	// Body Null if none is kept, and for people with whom the group is shared
 	Body *KeptPage `json:"body"`
 
-	// BodySha256 Of the body that the page's own address answered, without its encoding for the wire. Null of pages from before there were receipts.
+	// BodySha256 SHA-256 of the decoded body at the page's own address. Null for pages read before receipts existed.
 	BodySha256 *string `json:"bodySha256"`
 
-	// Bytes Of bodies off the wire, over all tries
+	// Bytes Bytes of bodies received, over all tries
 	Bytes int64 `json:"bytes"`
 
-	// DurationMillis From the first request to the page's end
+	// DurationMillis From the first request to the end of the page
 	DurationMillis int64 `json:"durationMillis"`
 
-	// FinalUrl Where redirects led; null: nowhere else
+	// FinalUrl Address after redirects; null: there were none
 	FinalUrl *string `json:"finalUrl"`
 	GroupId  string  `json:"groupId"`
 	JobId    string  `json:"jobId"`
 
-	// Price Null for those with whom the group is shared
+	// Price Null for people with whom the group is shared
 	Price *RowPrice `json:"price"`
 	RowId string    `json:"rowId"`
 
-	// Rows That the page has brought, this one among them
+	// Rows Rows from the page, this one included
 	Rows      int64      `json:"rows"`
 	ScrapedAt *time.Time `json:"scrapedAt"`
 	ScraperId string     `json:"scraperId"`
@@ -2921,19 +2921,19 @@ type RowReceipt struct {
 	// Status HTTP status of the last answer
 	Status int64 `json:"status"`
 
-	// Tier The tier that brought the page: plain, render, super or render+super
+	// Tier The tier that fetched the page: plain, render, super or render+super
 	Tier string `json:"tier"`
 
-	// Tries In their order: the chain of tiers
+	// Tries Tries in order: the chain of tiers
 	Tries []RowTry `json:"tries"`
 
-	// Url Address of the page, as it was listed or found
+	// Url Address of the page as listed or found
 	Url string `json:"url"`
 }
 
 // RowTry defines model for RowTry.
 type RowTry struct {
-	// Code What went wrong, for programs; null: nothing did
+	// Code What went wrong, as a code for programs; null: nothing
 	Code           *string `json:"code"`
 	DurationMillis int64   `json:"durationMillis"`
 
@@ -2944,13 +2944,13 @@ type RowTry struct {
 
 // RulePreview defines model for RulePreview.
 type RulePreview struct {
-	// Output What would be written to outputField; null, too, where nothing would be
+	// Output What would be written to outputField; also null if nothing would be
 	Output interface{} `json:"output"`
 
-	// Rate Of CURRENCY_CONVERT: what one unit of the source is worth, a number
+	// Rate For CURRENCY_CONVERT: what one unit of the source is worth, a number
 	Rate interface{} `json:"rate,omitempty"`
 
-	// RateDate Of CURRENCY_CONVERT: the day of the reference rate, yyyy-MM-dd
+	// RateDate For CURRENCY_CONVERT: the day of the reference rate, yyyy-MM-dd
 	RateDate *string `json:"rateDate,omitempty"`
 }
 
@@ -2961,13 +2961,13 @@ type RunDiff struct {
 	HasMore bool        `json:"hasMore"`
 	Items   []RowChange `json:"items"`
 
-	// Key The members that rows were told apart by; empty: by the address of their page and their place on it
+	// Key The members that identify a row; empty: rows were compared by page address and place on the page
 	Key []string `json:"key"`
 
-	// NextCursor Null at the end
+	// NextCursor Null on the last page
 	NextCursor *string `json:"nextCursor"`
 
-	// Summary Of all rows, with the first page; null behind it
+	// Summary Summary of all rows, on the first page only; null on later pages
 	Summary *RunDiffSummary `json:"summary"`
 
 	// To The newer run
@@ -2984,16 +2984,16 @@ type RunDiffSummary struct {
 
 // RunEstimate defines model for RunEstimate.
 type RunEstimate struct {
-	// Affordable The balance pays for maxMicros, or nothing is charged
+	// Affordable The balance covers maxMicros, or nothing is charged
 	Affordable bool `json:"affordable"`
 
 	// BalanceMicros Micros, millionths of a euro
 	BalanceMicros int64 `json:"balanceMicros"`
 
-	// Links Addresses that the estimate is for
+	// Links How many addresses the estimate is for
 	Links int64 `json:"links"`
 
-	// MaxMicros Micros, millionths of a euro; 9007199254740991 stands for all that is more
+	// MaxMicros Micros, millionths of a euro; 9007199254740991 means that much or more
 	MaxMicros int64 `json:"maxMicros"`
 
 	// MinMicros Micros, millionths of a euro
@@ -3002,13 +3002,13 @@ type RunEstimate struct {
 	// Pages Pages delivered
 	Pages int64 `json:"pages"`
 
-	// RunsConsidered Runs of the past that the estimate goes by, at most 20; 0: it is the range of all that may be
+	// RunsConsidered How many past runs the estimate is based on, at most 20; 0: it is the whole possible range
 	RunsConsidered int64 `json:"runsConsidered"`
 }
 
 // RunOddities defines model for RunOddities.
 type RunOddities struct {
-	// ComparedWith The runs before it, newest first; fewer than 3 do not tell what is usual, and then nothing is odd
+	// ComparedWith Earlier runs, newest first; with fewer than 3, nothing is reported as odd
 	ComparedWith []string    `json:"comparedWith"`
 	JobId        string      `json:"jobId"`
 	Oddities     []RunOddity `json:"oddities"`
@@ -3019,7 +3019,7 @@ type RunOddity struct {
 	// Aspect ROW_COUNT, FILL_RATE, TYPES, VALUES, TEXT_LENGTH or VARIETY
 	Aspect string `json:"aspect"`
 
-	// Field Empty of ROW_COUNT
+	// Field Empty for ROW_COUNT
 	Field string `json:"field"`
 
 	// Text Why, in words
@@ -3028,11 +3028,11 @@ type RunOddity struct {
 
 // RunProfile defines model for RunProfile.
 type RunProfile struct {
-	// Fields In the order in which rows have them; those of the server, which begin with _, are not among them
+	// Fields In the order in which rows have them, without the server's fields, which begin with _
 	Fields []FieldProfile `json:"fields"`
 	JobId  string         `json:"jobId"`
 
-	// MoreFields There are fields beyond the first 512, or with names of more than 256 bytes
+	// MoreFields There are more than 512 fields, or names of more than 256 bytes
 	MoreFields bool   `json:"moreFields"`
 	Rows       int64  `json:"rows"`
 	ScraperId  string `json:"scraperId"`
@@ -3043,13 +3043,13 @@ type RunStats struct {
 	// AvgRows Rows per run counted here
 	AvgRows float64 `json:"avgRows"`
 
-	// Failures Of them, those FAILED
+	// Failures FAILED runs among them
 	Failures int64 `json:"failures"`
 
 	// LastNRuns Ended runs counted here, at most the last 10
 	LastNRuns int64 `json:"lastNRuns"`
 
-	// Successes Of them, those COMPLETED
+	// Successes COMPLETED runs among them
 	Successes int64 `json:"successes"`
 }
 
@@ -3058,13 +3058,13 @@ type RunStatsInput struct {
 	// AvgRows Rows per run counted here
 	AvgRows *float64 `json:"avgRows,omitempty"`
 
-	// Failures Of them, those FAILED
+	// Failures FAILED runs among them
 	Failures *int64 `json:"failures,omitempty"`
 
 	// LastNRuns Ended runs counted here, at most the last 10
 	LastNRuns *int64 `json:"lastNRuns,omitempty"`
 
-	// Successes Of them, those COMPLETED
+	// Successes COMPLETED runs among them
 	Successes *int64 `json:"successes,omitempty"`
 }
 
@@ -3072,17 +3072,17 @@ type RunStatsInput struct {
 type RunsOfGroup struct {
 	GroupId string `json:"groupId"`
 
-	// Jobs Runs that were launched, or stopped
+	// Jobs Runs that were launched or stopped
 	Jobs []LaunchedRun `json:"jobs"`
 
-	// Skipped Scrapers that were passed over, at most 1,000
+	// Skipped Scrapers that were skipped, at most 1,000
 	Skipped []SkippedScraper `json:"skipped"`
 
-	// SkippedTotal All that were passed over
+	// SkippedTotal How many were skipped in all
 	SkippedTotal int64 `json:"skippedTotal"`
 }
 
-// SanitizedRow A row in which each text is an object: type (scraped), content, origin (the row's _sourceUrl) and truncated. Also in lists and objects.
+// SanitizedRow A row in which each text, also in lists and objects, is an object: type (scraped), content, origin (the row's _sourceUrl) and truncated.
 type SanitizedRow map[string]interface{}
 
 // SanitizedRowPage defines model for SanitizedRowPage.
@@ -3098,7 +3098,7 @@ type SanitizedRowPage struct {
 
 // Schema defines model for Schema.
 type Schema struct {
-	// Content JSON Schema of an object with properties, or of an array of such objects: at most 65,536 bytes, 500 properties, references within the document only
+	// Content JSON Schema of an object with properties, or of an array of such objects. At most 65,536 bytes and 500 properties; references only within the document
 	Content   map[string]interface{} `json:"content"`
 	CreatedAt *time.Time             `json:"createdAt,omitempty"`
 
@@ -3106,16 +3106,16 @@ type Schema struct {
 	CustomerRef *string `json:"customerRef,omitempty"`
 	Description string  `json:"description"`
 
-	// DomainPatterns Hosts that it is meant for
+	// DomainPatterns Hosts that the schema is meant for
 	DomainPatterns []string `json:"domainPatterns"`
 
-	// Id Set to update; an id that is not one of the customer's schemas creates a new one
+	// Id Set it to update a schema; an id that is not one of the customer's schemas creates a new one
 	Id string `json:"id"`
 
-	// Name Of the list; the content's title, the template's name or type and version when empty
+	// Name Name in the list; if empty, the content's title, the template's name, or type and version
 	Name string `json:"name"`
 
-	// TemplateId Global schema that it was forked from
+	// TemplateId Global schema that this one was forked from
 	TemplateId   string     `json:"templateId"`
 	TemplateName string     `json:"templateName"`
 	Type         SchemaType `json:"type"`
@@ -3128,7 +3128,7 @@ type SchemaType string
 
 // SchemaInput defines model for SchemaInput.
 type SchemaInput struct {
-	// Content JSON Schema of an object with properties, or of an array of such objects: at most 65,536 bytes, 500 properties, references within the document only
+	// Content JSON Schema of an object with properties, or of an array of such objects. At most 65,536 bytes and 500 properties; references only within the document
 	Content   map[string]interface{} `json:"content"`
 	CreatedAt *time.Time             `json:"createdAt,omitempty"`
 
@@ -3136,16 +3136,16 @@ type SchemaInput struct {
 	CustomerRef *string `json:"customerRef,omitempty"`
 	Description *string `json:"description,omitempty"`
 
-	// DomainPatterns Hosts that it is meant for
+	// DomainPatterns Hosts that the schema is meant for
 	DomainPatterns *[]string `json:"domainPatterns,omitempty"`
 
-	// Id Set to update; an id that is not one of the customer's schemas creates a new one
+	// Id Set it to update a schema; an id that is not one of the customer's schemas creates a new one
 	Id *string `json:"id,omitempty"`
 
-	// Name Of the list; the content's title, the template's name or type and version when empty
+	// Name Name in the list; if empty, the content's title, the template's name, or type and version
 	Name *string `json:"name,omitempty"`
 
-	// TemplateId Global schema that it was forked from
+	// TemplateId Global schema that this one was forked from
 	TemplateId   *string         `json:"templateId,omitempty"`
 	TemplateName *string         `json:"templateName,omitempty"`
 	Type         SchemaInputType `json:"type"`
@@ -3176,14 +3176,14 @@ type SchemaRefInput struct {
 
 // SchemaWithContent defines model for SchemaWithContent.
 type SchemaWithContent struct {
-	// Content Null when the schema is gone
+	// Content Null if the schema was deleted
 	Content interface{} `json:"content,omitempty"`
 	Id      string      `json:"id"`
 }
 
 // SchemaWithContentInput defines model for SchemaWithContentInput.
 type SchemaWithContentInput struct {
-	// Content Null when the schema is gone
+	// Content Null if the schema was deleted
 	Content interface{} `json:"content,omitempty"`
 	Id      string      `json:"id"`
 }
@@ -3193,13 +3193,13 @@ type Scraper struct {
 	Config    *ScraperConfig `json:"config"`
 	CreatedAt *time.Time     `json:"createdAt,omitempty"`
 
-	// EffectiveRetentionCount Newest runs whose rows are kept: the group's count, else the scraper's; null: all
+	// EffectiveRetentionCount How many of the newest runs keep their rows: the group's count, else the scraper's; null: all
 	EffectiveRetentionCount *int64 `json:"effectiveRetentionCount,omitempty"`
 
 	// GroupRef Id of the owning group
 	GroupRef string `json:"groupRef"`
 
-	// Id Empty or omitted: create
+	// Id Empty or omitted: a new one is created
 	Id string `json:"id"`
 
 	// ItemsConfig The fields of a row, in their order
@@ -3208,46 +3208,46 @@ type Scraper struct {
 	// LastRunState State of the newest run; null before the first
 	LastRunState *string `json:"lastRunState,omitempty"`
 
-	// Name Unique per customer, that of a FILE scraper in its group
+	// Name Unique per customer; for a FILE scraper, unique in its group
 	Name string `json:"name"`
 
-	// NextStart By its own schedule, or with its group; null while nothing starts it by itself
+	// NextStart By its own schedule or with its group; null if it does not start automatically
 	NextStart *time.Time `json:"nextStart,omitempty"`
 
-	// PostProcessRules Applied to each row, in this order; a rule sees what those before it wrote
+	// PostProcessRules Applied to each row, in this order; a rule sees what earlier rules wrote
 	PostProcessRules []PostProcessRule `json:"postProcessRules"`
 
-	// Schedule Cron expression of five fields by which it starts by itself, like 0 6 * * mon-fri; empty: with its group
+	// Schedule Cron expression of five fields for automatic starts, such as 0 6 * * mon-fri; empty: it starts with its group
 	Schedule string `json:"schedule"`
 
-	// ScheduleTimezone Time zone of schedule, of the IANA database; empty: UTC
+	// ScheduleTimezone IANA time zone of schedule; empty: UTC
 	ScheduleTimezone string `json:"scheduleTimezone"`
 
-	// Schema Of AI_CONF: one of the customer's schemas, or a global one. Its content counts as it is when a run is launched.
+	// Schema For AI_CONF: one of the customer's schemas, or a global one. A run uses its content at launch.
 	Schema       *SchemaRef   `json:"schema"`
 	SourceConfig SourceConfig `json:"sourceConfig"`
 
-	// Type Scrapers of the type FILE are made by uploads, and saved here with their id
+	// Type FILE scrapers are created by uploads, and saved here with their id
 	Type      ScraperType `json:"type"`
 	UpdatedAt *time.Time  `json:"updatedAt,omitempty"`
 }
 
-// ScraperType Scrapers of the type FILE are made by uploads, and saved here with their id
+// ScraperType FILE scrapers are created by uploads, and saved here with their id
 type ScraperType string
 
 // ScraperConfig defines model for ScraperConfig.
 type ScraperConfig struct {
-	// EndpointTag Of MARKETPLACE: the tag of a plugin, /plugin/marketplace/pdp unless told. Of a list run of website contacts: websitecontacts, which stays
+	// EndpointTag For MARKETPLACE: the tag of a plugin; default: /plugin/marketplace/pdp. For a list run of website contacts: websitecontacts, which cannot change
 	EndpointTag *string `json:"endpointTag,omitempty"`
 
-	// KeepBodyDays Keep the bodies of its pages for so many days, 1 to 30. Receipts of rows give them then, and a run can be extracted again without asking its sites. Null: they are not kept
+	// KeepBodyDays For how many days to keep the pages' bodies, 1 to 30. Row receipts then link to them, and a run can be extracted again without asking its sites. Null: not kept
 	KeepBodyDays *int64      `json:"keepBodyDays,omitempty"`
 	Politeness   *Politeness `json:"politeness,omitempty"`
 
-	// RetentionCount Keep the rows of this many newest runs, at least 1; null: of all. The group's count wins
+	// RetentionCount How many of the newest runs keep their rows, at least 1; null: all. The group's count takes precedence
 	RetentionCount *int64 `json:"retentionCount,omitempty"`
 
-	// Tiers Ways of fetching that may be used and paid for: plain, render, super, render+super; the cheapest that works is tried first. All that the server has when left out
+	// Tiers Tiers that may be used and charged: plain, render, super, render+super; the cheapest that works is tried first. If left out: all that the server has
 	Tiers *[]ScraperConfigTiers `json:"tiers,omitempty"`
 }
 
@@ -3256,17 +3256,17 @@ type ScraperConfigTiers string
 
 // ScraperConfigInput defines model for ScraperConfigInput.
 type ScraperConfigInput struct {
-	// EndpointTag Of MARKETPLACE: the tag of a plugin, /plugin/marketplace/pdp unless told. Of a list run of website contacts: websitecontacts, which stays
+	// EndpointTag For MARKETPLACE: the tag of a plugin; default: /plugin/marketplace/pdp. For a list run of website contacts: websitecontacts, which cannot change
 	EndpointTag *string `json:"endpointTag,omitempty"`
 
-	// KeepBodyDays Keep the bodies of its pages for so many days, 1 to 30. Receipts of rows give them then, and a run can be extracted again without asking its sites. Null: they are not kept
+	// KeepBodyDays For how many days to keep the pages' bodies, 1 to 30. Row receipts then link to them, and a run can be extracted again without asking its sites. Null: not kept
 	KeepBodyDays *int64           `json:"keepBodyDays,omitempty"`
 	Politeness   *PolitenessInput `json:"politeness,omitempty"`
 
-	// RetentionCount Keep the rows of this many newest runs, at least 1; null: of all. The group's count wins
+	// RetentionCount How many of the newest runs keep their rows, at least 1; null: all. The group's count takes precedence
 	RetentionCount *int64 `json:"retentionCount,omitempty"`
 
-	// Tiers Ways of fetching that may be used and paid for: plain, render, super, render+super; the cheapest that works is tried first. All that the server has when left out
+	// Tiers Tiers that may be used and charged: plain, render, super, render+super; the cheapest that works is tried first. If left out: all that the server has
 	Tiers *[]ScraperConfigInputTiers `json:"tiers,omitempty"`
 }
 
@@ -3278,7 +3278,7 @@ type ScraperCursorPage struct {
 	HasMore bool      `json:"hasMore"`
 	Items   []Scraper `json:"items"`
 
-	// NextCursor Null at the end
+	// NextCursor Null on the last page
 	NextCursor *string `json:"nextCursor"`
 }
 
@@ -3301,13 +3301,13 @@ type ScraperInput struct {
 	Config    *ScraperConfigInput `json:"config,omitempty"`
 	CreatedAt *time.Time          `json:"createdAt,omitempty"`
 
-	// EffectiveRetentionCount Newest runs whose rows are kept: the group's count, else the scraper's; null: all
+	// EffectiveRetentionCount How many of the newest runs keep their rows: the group's count, else the scraper's; null: all
 	EffectiveRetentionCount *int64 `json:"effectiveRetentionCount,omitempty"`
 
 	// GroupRef Id of the owning group
 	GroupRef string `json:"groupRef"`
 
-	// Id Empty or omitted: create
+	// Id Empty or omitted: a new one is created
 	Id *string `json:"id,omitempty"`
 
 	// ItemsConfig The fields of a row, in their order
@@ -3316,31 +3316,31 @@ type ScraperInput struct {
 	// LastRunState State of the newest run; null before the first
 	LastRunState *string `json:"lastRunState,omitempty"`
 
-	// Name Unique per customer, that of a FILE scraper in its group
+	// Name Unique per customer; for a FILE scraper, unique in its group
 	Name string `json:"name"`
 
-	// NextStart By its own schedule, or with its group; null while nothing starts it by itself
+	// NextStart By its own schedule or with its group; null if it does not start automatically
 	NextStart *time.Time `json:"nextStart,omitempty"`
 
-	// PostProcessRules Applied to each row, in this order; a rule sees what those before it wrote
+	// PostProcessRules Applied to each row, in this order; a rule sees what earlier rules wrote
 	PostProcessRules *[]PostProcessRuleInput `json:"postProcessRules,omitempty"`
 
-	// Schedule Cron expression of five fields by which it starts by itself, like 0 6 * * mon-fri; empty: with its group
+	// Schedule Cron expression of five fields for automatic starts, such as 0 6 * * mon-fri; empty: it starts with its group
 	Schedule *string `json:"schedule,omitempty"`
 
-	// ScheduleTimezone Time zone of schedule, of the IANA database; empty: UTC
+	// ScheduleTimezone IANA time zone of schedule; empty: UTC
 	ScheduleTimezone *string `json:"scheduleTimezone,omitempty"`
 
-	// Schema Of AI_CONF: one of the customer's schemas, or a global one. Its content counts as it is when a run is launched.
+	// Schema For AI_CONF: one of the customer's schemas, or a global one. A run uses its content at launch.
 	Schema       *SchemaRefInput   `json:"schema,omitempty"`
 	SourceConfig SourceConfigInput `json:"sourceConfig"`
 
-	// Type Scrapers of the type FILE are made by uploads, and saved here with their id
+	// Type FILE scrapers are created by uploads, and saved here with their id
 	Type      ScraperInputType `json:"type"`
 	UpdatedAt *time.Time       `json:"updatedAt,omitempty"`
 }
 
-// ScraperInputType Scrapers of the type FILE are made by uploads, and saved here with their id
+// ScraperInputType FILE scrapers are created by uploads, and saved here with their id
 type ScraperInputType string
 
 // ScraperProposal defines model for ScraperProposal.
@@ -3348,16 +3348,16 @@ type ScraperProposal struct {
 	// ExecutionTimeSec How long the whole preview took
 	ExecutionTimeSec float64 `json:"executionTimeSec"`
 
-	// SampleData The first rows that it makes of the page, at most 20
+	// SampleData The first rows that it makes from the page, at most 20
 	SampleData []Row `json:"sampleData"`
 
-	// ScraperDTO To be saved through PUT /api/scraper
+	// ScraperDTO The scraper, to be saved with PUT /api/scraper
 	ScraperDTO Scraper `json:"scraperDTO"`
 }
 
 // ShareInput defines model for ShareInput.
 type ShareInput struct {
-	// Email Of a customer's profile; nobody has to have it yet
+	// Email Address in a customer's profile; no customer needs to have it yet
 	Email      openapi_types.Email   `json:"email"`
 	Permission *ShareInputPermission `json:"permission,omitempty"`
 }
@@ -3387,14 +3387,14 @@ type SignUpInputAgreeWithTerms bool
 type Site struct {
 	CreatedAt *time.Time `json:"createdAt,omitempty"`
 
-	// Id Empty or omitted: the scraper's own site, or a new one
+	// Id Empty or omitted: the scraper's existing site, or a new one
 	Id        string `json:"id"`
 	LinkCount *int64 `json:"linkCount,omitempty"`
 
-	// Links All of the site's links. An answer leaves out more than 1,000.
+	// Links All the site's links. An answer leaves them out if there are more than 1,000.
 	Links *[]SiteLink `json:"links,omitempty"`
 
-	// LinksTruncated links is left out, because there are more than 1,000; they are read by page
+	// LinksTruncated True if links was left out because there are more than 1,000; read them by page
 	LinksTruncated *bool  `json:"linksTruncated,omitempty"`
 	Name           string `json:"name"`
 
@@ -3407,14 +3407,14 @@ type Site struct {
 type SiteInput struct {
 	CreatedAt *time.Time `json:"createdAt,omitempty"`
 
-	// Id Empty or omitted: the scraper's own site, or a new one
+	// Id Empty or omitted: the scraper's existing site, or a new one
 	Id        *string `json:"id,omitempty"`
 	LinkCount *int64  `json:"linkCount,omitempty"`
 
-	// Links All of the site's links. An answer leaves out more than 1,000.
+	// Links All the site's links. An answer leaves them out if there are more than 1,000.
 	Links []SiteLinkInput `json:"links"`
 
-	// LinksTruncated links is left out, because there are more than 1,000; they are read by page
+	// LinksTruncated True if links was left out because there are more than 1,000; read them by page
 	LinksTruncated *bool  `json:"linksTruncated,omitempty"`
 	Name           string `json:"name"`
 
@@ -3428,7 +3428,7 @@ type SiteLink struct {
 	// Curl A curl command for the link, kept as it is
 	Curl string `json:"curl"`
 
-	// State What the newest run that came to it made of it: PENDING before the first
+	// State Outcome in the newest run that reached it; PENDING before the first
 	State *string `json:"state,omitempty"`
 	Title string  `json:"title"`
 	Url   string  `json:"url"`
@@ -3439,13 +3439,13 @@ type SiteLinkInput struct {
 	// Curl A curl command for the link, kept as it is
 	Curl *string `json:"curl,omitempty"`
 
-	// State What the newest run that came to it made of it: PENDING before the first
+	// State Outcome in the newest run that reached it; PENDING before the first
 	State *SiteLinkInputState `json:"state,omitempty"`
 	Title *string             `json:"title,omitempty"`
 	Url   string              `json:"url"`
 }
 
-// SiteLinkInputState What the newest run that came to it made of it: PENDING before the first
+// SiteLinkInputState Outcome in the newest run that reached it; PENDING before the first
 type SiteLinkInputState string
 
 // SiteLinkPage defines model for SiteLinkPage.
@@ -3461,14 +3461,14 @@ type SiteLinkPage struct {
 
 // SitemapEntry defines model for SitemapEntry.
 type SitemapEntry struct {
-	// Image Address of its first image
+	// Image Address of the entry's first image
 	Image      *string `json:"image"`
 	ImageTitle *string `json:"imageTitle"`
 
 	// LastSeen When the sitemap was read
 	LastSeen time.Time `json:"lastSeen"`
 
-	// Url In its canonical form
+	// Url Address in canonical form
 	Url string `json:"url"`
 }
 
@@ -3494,86 +3494,86 @@ type SkippedScraperReason string
 
 // SourceConfig defines model for SourceConfig.
 type SourceConfig struct {
-	// Curl A request as browsers copy it as a curl command, for bash or Windows cmd; what would touch files or send it elsewhere is refused
+	// Curl A request as a curl command copied from a browser, for bash or Windows cmd; options that touch files or send it elsewhere are refused
 	Curl *string `json:"curl,omitempty"`
 
-	// Engine Of SEARCH_ENGINE_SEARCH: name of one of the server's search engines; its first one unless told
+	// Engine For SEARCH_ENGINE_SEARCH: name of one of the server's search engines; default: its first one
 	Engine     *string     `json:"engine,omitempty"`
 	Pagination *Pagination `json:"pagination,omitempty"`
 
 	// Prelaunch Where the values of {{NAME}} placeholders in curl come from
 	Prelaunch *Prelaunch `json:"prelaunch,omitempty"`
 
-	// Queries Of SEARCH_ENGINE_SEARCH: what to search for, 1 to 1,000 texts of at most 512 characters
+	// Queries For SEARCH_ENGINE_SEARCH: what to search for, 1 to 1,000 texts of at most 512 characters
 	Queries *[]string `json:"queries,omitempty"`
 
-	// TryWithHiddenData Of APPLICATION_LD_JSON: read microdata and RDFa where JSON-LD states nothing. Of AI_CONF: take what a preview would find, too
+	// TryWithHiddenData For APPLICATION_LD_JSON: read microdata and RDFa if JSON-LD states nothing. For AI_CONF: also take what a preview would find
 	TryWithHiddenData *bool `json:"tryWithHiddenData,omitempty"`
 
-	// Url Start address, http or https; either this or curl
+	// Url Start address, http or https; give either this or curl
 	Url *string `json:"url,omitempty"`
 }
 
 // SourceConfigInput defines model for SourceConfigInput.
 type SourceConfigInput struct {
-	// Curl A request as browsers copy it as a curl command, for bash or Windows cmd; what would touch files or send it elsewhere is refused
+	// Curl A request as a curl command copied from a browser, for bash or Windows cmd; options that touch files or send it elsewhere are refused
 	Curl *string `json:"curl,omitempty"`
 
-	// Engine Of SEARCH_ENGINE_SEARCH: name of one of the server's search engines; its first one unless told
+	// Engine For SEARCH_ENGINE_SEARCH: name of one of the server's search engines; default: its first one
 	Engine     *string          `json:"engine,omitempty"`
 	Pagination *PaginationInput `json:"pagination,omitempty"`
 
 	// Prelaunch Where the values of {{NAME}} placeholders in curl come from
 	Prelaunch *PrelaunchInput `json:"prelaunch,omitempty"`
 
-	// Queries Of SEARCH_ENGINE_SEARCH: what to search for, 1 to 1,000 texts of at most 512 characters
+	// Queries For SEARCH_ENGINE_SEARCH: what to search for, 1 to 1,000 texts of at most 512 characters
 	Queries *[]string `json:"queries,omitempty"`
 
-	// TryWithHiddenData Of APPLICATION_LD_JSON: read microdata and RDFa where JSON-LD states nothing. Of AI_CONF: take what a preview would find, too
+	// TryWithHiddenData For APPLICATION_LD_JSON: read microdata and RDFa if JSON-LD states nothing. For AI_CONF: also take what a preview would find
 	TryWithHiddenData *bool `json:"tryWithHiddenData,omitempty"`
 
-	// Url Start address, http or https; either this or curl
+	// Url Start address, http or https; give either this or curl
 	Url *string `json:"url,omitempty"`
 }
 
 // Start defines model for Start.
 type Start struct {
-	// At When it was due; of starts that were missed, the first
+	// At When it was due; for missed starts, when the first was due
 	At *time.Time `json:"at"`
 
-	// Launched Scrapers
+	// Launched Scrapers that were launched
 	Launched int64 `json:"launched"`
 
-	// Missed Starts that were missed, at most 100 are counted
+	// Missed Missed starts; at most 100 are counted
 	Missed int64 `json:"missed"`
 
-	// Outcome STARTING: it is being launched. LAUNCHED: at least one scraper was. MISSED: the service was down, or far behind. NOTHING: there was no scraper to launch, or it was stopped before
+	// Outcome STARTING: it is being launched. LAUNCHED: at least one scraper was launched. SKIPPED: all were skipped. MISSED: the service was down or far behind. NOTHING: there was no scraper to launch, or the start was stopped first
 	Outcome StartOutcome `json:"outcome"`
 
-	// Reason Why scrapers were skipped: one of the reasons of a group's run, CUSTOMER_BLOCKED, FEATURE_NOT_IN_PLAN, PAUSED, or STILL_STARTING while the start before was being launched. Of several it is the one that somebody has to mend
+	// Reason Why scrapers were skipped: a skip reason of a group's run, CUSTOMER_BLOCKED, FEATURE_NOT_IN_PLAN, PAUSED, or STILL_STARTING (the previous start was still being launched). Of several reasons, it is the one that somebody must fix
 	Reason *string `json:"reason"`
 
-	// Skipped Scrapers that were passed over
+	// Skipped Scrapers that were skipped
 	Skipped int64 `json:"skipped"`
 }
 
-// StartOutcome STARTING: it is being launched. LAUNCHED: at least one scraper was. MISSED: the service was down, or far behind. NOTHING: there was no scraper to launch, or it was stopped before
+// StartOutcome STARTING: it is being launched. LAUNCHED: at least one scraper was launched. SKIPPED: all were skipped. MISSED: the service was down or far behind. NOTHING: there was no scraper to launch, or the start was stopped first
 type StartOutcome string
 
 // StartTypeForGroup defines model for StartTypeForGroup.
 type StartTypeForGroup struct {
-	// NextStart Null while nothing starts it by itself
+	// NextStart Null if it does not start automatically
 	NextStart *time.Time `json:"nextStart"`
 
-	// Schedule The scraper's own cron expression, which wins; empty: it starts with its group
+	// Schedule The scraper's own cron expression, which takes precedence; empty: it starts with its group
 	Schedule  string `json:"schedule"`
 	ScraperId string `json:"scraperId"`
 
-	// StartType The group's
+	// StartType Start type of the group
 	StartType StartTypeForGroupStartType `json:"startType"`
 }
 
-// StartTypeForGroupStartType The group's
+// StartTypeForGroupStartType Start type of the group
 type StartTypeForGroupStartType string
 
 // StartedTopUp defines model for StartedTopUp.
@@ -3588,33 +3588,33 @@ type StartedTopUp struct {
 type Starts struct {
 	GroupId string `json:"groupId"`
 
-	// NextStart Null while nothing starts it by itself
+	// NextStart Null if it does not start automatically
 	NextStart *time.Time `json:"nextStart"`
 
-	// Schedule The scraper's own cron expression, which wins; empty: it starts with its group
+	// Schedule The scraper's own cron expression, which takes precedence; empty: it starts with its group
 	Schedule string `json:"schedule"`
 
-	// ScheduleTimezone Time zone of the IANA database; empty: UTC
+	// ScheduleTimezone IANA time zone; empty: UTC
 	ScheduleTimezone string `json:"scheduleTimezone"`
 
-	// ScraperId Null of a group
+	// ScraperId Null for a group
 	ScraperId *string `json:"scraperId"`
 
-	// StartType The group's
+	// StartType Start type of the group
 	StartType StartsStartType `json:"startType"`
 
-	// Starts The newest, the newest first, at most 5
+	// Starts The newest starts, newest first, at most 5
 	Starts []Start `json:"starts"`
 }
 
-// StartsStartType The group's
+// StartsStartType Start type of the group
 type StartsStartType string
 
 // StreamTicket defines model for StreamTicket.
 type StreamTicket struct {
 	ExpiresAt *time.Time `json:"expiresAt"`
 
-	// Ticket The query parameter ticket of GET /api/events/stream
+	// Ticket Value of the query parameter ticket of GET /api/events/stream
 	Ticket string `json:"ticket"`
 }
 
@@ -3623,13 +3623,13 @@ type Subscription struct {
 	// CurrentPeriodEnd Null without a paid plan
 	CurrentPeriodEnd *time.Time `json:"currentPeriodEnd"`
 
-	// Payment A checkout that is open; null: none
+	// Payment The open checkout; null: none
 	Payment *Payment `json:"payment"`
 
-	// Plan What gates the customer; null: nothing does
+	// Plan The plan that limits the customer; null: none
 	Plan *string `json:"plan"`
 
-	// ScheduledPlan The plan after currentPeriodEnd, where that is another one
+	// ScheduledPlan The plan after currentPeriodEnd, if it will change
 	ScheduledPlan *string            `json:"scheduledPlan"`
 	Status        SubscriptionStatus `json:"status"`
 }
@@ -3639,16 +3639,16 @@ type SubscriptionStatus string
 
 // TokenRule defines model for TokenRule.
 type TokenRule struct {
-	// Expression FRAMEWORK_DATA: JSON pointer (RFC 6901) into the page's embedded framework data. META: name of a meta element. REGEX: regular expression (RE2), whose first group is the value
+	// Expression FRAMEWORK_DATA: JSON pointer (RFC 6901) into the page's embedded framework data. META: name of a meta element. REGEX: regular expression (RE2); its first group is the value
 	Expression string `json:"expression"`
 
-	// Name Of the placeholder, case-sensitive: letters, digits and underscores
+	// Name Name of the placeholder, case-sensitive: letters, digits and underscores
 	Name string `json:"name"`
 
 	// Source FRAMEWORK_DATA, META or REGEX
 	Source TokenRuleSource `json:"source"`
 
-	// ValidatePattern What a value must match (RE2); ^[A-Za-z0-9._=+/~-]{1,4096}$ unless told
+	// ValidatePattern Pattern (RE2) that a value must match; default: ^[A-Za-z0-9._=+/~-]{1,4096}$
 	ValidatePattern *string `json:"validatePattern,omitempty"`
 }
 
@@ -3657,16 +3657,16 @@ type TokenRuleSource string
 
 // TokenRuleInput defines model for TokenRuleInput.
 type TokenRuleInput struct {
-	// Expression FRAMEWORK_DATA: JSON pointer (RFC 6901) into the page's embedded framework data. META: name of a meta element. REGEX: regular expression (RE2), whose first group is the value
+	// Expression FRAMEWORK_DATA: JSON pointer (RFC 6901) into the page's embedded framework data. META: name of a meta element. REGEX: regular expression (RE2); its first group is the value
 	Expression string `json:"expression"`
 
-	// Name Of the placeholder, case-sensitive: letters, digits and underscores
+	// Name Name of the placeholder, case-sensitive: letters, digits and underscores
 	Name string `json:"name"`
 
 	// Source FRAMEWORK_DATA, META or REGEX
 	Source TokenRuleInputSource `json:"source"`
 
-	// ValidatePattern What a value must match (RE2); ^[A-Za-z0-9._=+/~-]{1,4096}$ unless told
+	// ValidatePattern Pattern (RE2) that a value must match; default: ^[A-Za-z0-9._=+/~-]{1,4096}$
 	ValidatePattern *string `json:"validatePattern,omitempty"`
 }
 
@@ -3720,7 +3720,7 @@ type TransactionCursorPage struct {
 	HasMore bool          `json:"hasMore"`
 	Items   []Transaction `json:"items"`
 
-	// NextCursor Null at the end
+	// NextCursor Null on the last page
 	NextCursor *string `json:"nextCursor"`
 }
 
@@ -3729,14 +3729,14 @@ type TransactionLine struct {
 	// AmountMicros Micros, millionths of a euro; 0 or below
 	AmountMicros int64 `json:"amountMicros"`
 
-	// FreePages Pages that free requests paid
+	// FreePages Pages paid by free requests
 	FreePages int64  `json:"freePages"`
 	Label     string `json:"label"`
 
 	// Pages Pages charged
 	Pages int64 `json:"pages"`
 
-	// UnbilledPages Pages delivered while billing was switched off: they cost nothing
+	// UnbilledPages Pages delivered while billing was off: they are free
 	UnbilledPages int64 `json:"unbilledPages"`
 
 	// UnitPriceMicros Micros, millionths of a euro
@@ -3756,7 +3756,7 @@ type TransactionPage struct {
 type URLPreviewInput struct {
 	GroupId string `json:"groupId"`
 
-	// Id Of a scraper that a proposal is to replace
+	// Id Id of the scraper that a proposal will replace
 	Id *string `json:"id,omitempty"`
 
 	// ItemsConfig Fields to be tried first
@@ -3774,24 +3774,24 @@ type UnreadNotifications struct {
 type UploadLimits struct {
 	MaxCellBytes int64 `json:"maxCellBytes"`
 
-	// MaxColumnNameLength Characters
+	// MaxColumnNameLength Most characters of a column's name
 	MaxColumnNameLength int64 `json:"maxColumnNameLength"`
 	MaxColumns          int64 `json:"maxColumns"`
 
-	// MaxHeavyImports Uploads of xlsx and appending ones at a time
+	// MaxHeavyImports How many xlsx and appending uploads are imported at a time
 	MaxHeavyImports int64 `json:"maxHeavyImports"`
 
 	// MaxJsonBodyBytes Largest body of a JSON upload
 	MaxJsonBodyBytes int64 `json:"maxJsonBodyBytes"`
 
-	// MaxJsonUploads JSON uploads at a time
+	// MaxJsonUploads How many JSON uploads are taken at a time
 	MaxJsonUploads int64 `json:"maxJsonUploads"`
 
-	// MaxNameLength Characters of an upload's name
+	// MaxNameLength Most characters of an upload's name
 	MaxNameLength int64 `json:"maxNameLength"`
 	MaxRowBytes   int64 `json:"maxRowBytes"`
 
-	// MaxUploadBytes Largest file, by its form; the operator may lower it for a customer
+	// MaxUploadBytes Largest file, by format; the operator may lower it for a customer
 	MaxUploadBytes         UploadSizes `json:"maxUploadBytes"`
 	MaxUploadSeconds       int64       `json:"maxUploadSeconds"`
 	MinUploadBitsPerSecond int64       `json:"minUploadBitsPerSecond"`
@@ -3806,7 +3806,7 @@ type UploadSizes struct {
 
 // Wallet defines model for Wallet.
 type Wallet struct {
-	// BalanceMicros Micros, millionths of a euro; charges of runs under way included
+	// BalanceMicros Micros, millionths of a euro; includes charges of runs under way
 	BalanceMicros int64 `json:"balanceMicros"`
 
 	// Currency EUR
@@ -3819,13 +3819,13 @@ type Wallet struct {
 	// LowBalanceThresholdMicros Micros, millionths of a euro
 	LowBalanceThresholdMicros int64 `json:"lowBalanceThresholdMicros"`
 
-	// WalletBillingEnabled False: the wallet is informational, and nothing is charged
+	// WalletBillingEnabled False: the wallet is only informational, and nothing is charged
 	WalletBillingEnabled bool `json:"walletBillingEnabled"`
 }
 
 // WalletPreferences defines model for WalletPreferences.
 type WalletPreferences struct {
-	// LowBalanceThresholdMicros A balance that falls below it is told as WALLET_LOW_BALANCE; micros, millionths of a euro
+	// LowBalanceThresholdMicros When the balance falls below it, WALLET_LOW_BALANCE is sent; micros, millionths of a euro
 	LowBalanceThresholdMicros int64 `json:"lowBalanceThresholdMicros"`
 }
 
@@ -3839,27 +3839,27 @@ type WalletPreferencesInput struct {
 type Webhook struct {
 	CreatedAt *time.Time `json:"createdAt"`
 
-	// DisabledBecause STOPPED by the customer; FAILING: nothing went through for 5 days; GONE: the receiver answered 410
+	// DisabledBecause STOPPED: by the customer; FAILING: no call got through for 5 days; GONE: the receiver answered 410
 	DisabledBecause *WebhookDisabledBecause `json:"disabledBecause"`
 
-	// DroppedEvents Events that found no room, because 500 deliveries were pending
+	// DroppedEvents Events dropped because 500 deliveries were pending
 	DroppedEvents int64 `json:"droppedEvents"`
 
-	// Enabled It gets new events
+	// Enabled The webhook gets new events
 	Enabled bool     `json:"enabled"`
 	Events  []string `json:"events"`
 
-	// FailingSince Since when no call has gone through; null: the newest one did
+	// FailingSince Since when no call has got through; null: the newest one did
 	FailingSince *time.Time `json:"failingSince"`
 
-	// FormerSecretUntil Until when the secret of before the rotation signs, too
+	// FormerSecretUntil Until when the secret from before the rotation also signs
 	FormerSecretUntil   *time.Time `json:"formerSecretUntil"`
 	Id                  string     `json:"id"`
 	LoggedDeliveryCount int64      `json:"loggedDeliveryCount"`
 	Url                 string     `json:"url"`
 }
 
-// WebhookDisabledBecause STOPPED by the customer; FAILING: nothing went through for 5 days; GONE: the receiver answered 410
+// WebhookDisabledBecause STOPPED: by the customer; FAILING: no call got through for 5 days; GONE: the receiver answered 410
 type WebhookDisabledBecause string
 
 // WebhookDelivery defines model for WebhookDelivery.
@@ -3869,20 +3869,20 @@ type WebhookDelivery struct {
 	// Error Why the newest try failed
 	Error *string `json:"error"`
 
-	// Event One of the webhook's, or WEBHOOK_TEST
+	// Event One of the webhook's events, or WEBHOOK_TEST
 	Event string `json:"event"`
 
-	// Id The webhook-id of its requests
+	// Id The webhook-id of the delivery's requests
 	Id string `json:"id"`
 
-	// NextTry While it is pending
+	// NextTry When it is tried next; only while pending
 	NextTry *time.Time           `json:"nextTry"`
 	State   WebhookDeliveryState `json:"state"`
 
-	// Status Of the newest answer; null: there was none
+	// Status HTTP status of the newest answer; null: there was none
 	Status *int64 `json:"status"`
 
-	// TriedAt The newest try
+	// TriedAt When it was last tried
 	TriedAt *time.Time `json:"triedAt"`
 	Tries   int64      `json:"tries"`
 }
@@ -3903,10 +3903,10 @@ type WebhookDeliveryPage struct {
 
 // WebhookInput defines model for WebhookInput.
 type WebhookInput struct {
-	// Enabled Whether it gets new events; true unless told. What is pending when it is switched off fails.
+	// Enabled Whether it gets new events; default: true. Pending deliveries fail when it is switched off.
 	Enabled *bool `json:"enabled,omitempty"`
 
-	// Events Identifiers of the preferences for notifications, which do not matter here
+	// Events Event identifiers as in the notification preferences; the preferences themselves do not apply here
 	Events []WebhookInputEvents `json:"events"`
 
 	// Url A public http or https address. Redirects are not followed.
@@ -3918,7 +3918,7 @@ type WebhookInputEvents string
 
 // WebhookList defines model for WebhookList.
 type WebhookList struct {
-	// Webhooks The oldest first, at most 10
+	// Webhooks Oldest first, at most 10
 	Webhooks []Webhook `json:"webhooks"`
 }
 
@@ -3926,30 +3926,30 @@ type WebhookList struct {
 type WebhookWithSecret struct {
 	CreatedAt *time.Time `json:"createdAt"`
 
-	// DisabledBecause STOPPED by the customer; FAILING: nothing went through for 5 days; GONE: the receiver answered 410
+	// DisabledBecause STOPPED: by the customer; FAILING: no call got through for 5 days; GONE: the receiver answered 410
 	DisabledBecause *WebhookWithSecretDisabledBecause `json:"disabledBecause"`
 
-	// DroppedEvents Events that found no room, because 500 deliveries were pending
+	// DroppedEvents Events dropped because 500 deliveries were pending
 	DroppedEvents int64 `json:"droppedEvents"`
 
-	// Enabled It gets new events
+	// Enabled The webhook gets new events
 	Enabled bool     `json:"enabled"`
 	Events  []string `json:"events"`
 
-	// FailingSince Since when no call has gone through; null: the newest one did
+	// FailingSince Since when no call has got through; null: the newest one did
 	FailingSince *time.Time `json:"failingSince"`
 
-	// FormerSecretUntil Until when the secret of before the rotation signs, too
+	// FormerSecretUntil Until when the secret from before the rotation also signs
 	FormerSecretUntil   *time.Time `json:"formerSecretUntil"`
 	Id                  string     `json:"id"`
 	LoggedDeliveryCount int64      `json:"loggedDeliveryCount"`
 
-	// Secret As libraries of Standard Webhooks take it. It is never shown again.
+	// Secret In the form that Standard Webhooks libraries take. It is shown only once.
 	Secret string `json:"secret"`
 	Url    string `json:"url"`
 }
 
-// WebhookWithSecretDisabledBecause STOPPED by the customer; FAILING: nothing went through for 5 days; GONE: the receiver answered 410
+// WebhookWithSecretDisabledBecause STOPPED: by the customer; FAILING: no call got through for 5 days; GONE: the receiver answered 410
 type WebhookWithSecretDisabledBecause string
 
 // SvcListInvoicesParams defines parameters for SvcListInvoices.
@@ -3972,13 +3972,13 @@ type SvcListInvoicesParamsStatus string
 
 // SvcGetCustomerParams defines parameters for SvcGetCustomer.
 type SvcGetCustomerParams struct {
-	// WithStat Adds what the customer has and does
+	// WithStat Adds statistics on what the customer has and does
 	WithStat *bool `form:"withStat,omitempty" json:"withStat,omitempty"`
 }
 
 // SvcSignUpParams defines parameters for SvcSignUp.
 type SvcSignUpParams struct {
-	// IdempotencyKey A UUID, for example. The same key within 24 hours gives the first answer again.
+	// IdempotencyKey For example a UUID. The same key within 24 hours returns the first answer again.
 	IdempotencyKey *string `json:"Idempotency-Key,omitempty"`
 }
 
@@ -3990,19 +3990,19 @@ type SvcPutNotificationPreferencesJSONBody map[string]string
 
 // SvcStreamEventsParams defines parameters for SvcStreamEvents.
 type SvcStreamEventsParams struct {
-	// Ticket In place of a credential: POST /api/events/ticket makes one
+	// Ticket Used instead of a credential: POST /api/events/ticket makes one
 	Ticket *string `form:"ticket,omitempty" json:"ticket,omitempty"`
 
-	// LastEventId The same, for browsers, which cannot send the header by themselves
+	// LastEventId The same, for browsers, which cannot send the header themselves
 	LastEventId *int64 `form:"lastEventId,omitempty" json:"lastEventId,omitempty"`
 
-	// LastEventID Where a stream before this one ended: what has changed since is told
+	// LastEventID Id of the last event received: changes since then are sent
 	LastEventID *int64 `json:"Last-Event-ID,omitempty"`
 }
 
 // SvcGiveFeedbackParams defines parameters for SvcGiveFeedback.
 type SvcGiveFeedbackParams struct {
-	// IdempotencyKey A UUID, for example. The same key within 24 hours gives the first answer again.
+	// IdempotencyKey For example a UUID. The same key within 24 hours returns the first answer again.
 	IdempotencyKey *string `json:"Idempotency-Key,omitempty"`
 }
 
@@ -4011,10 +4011,10 @@ type SvcGenerateKeyParams struct {
 	// Name Label of the key
 	Name string `form:"name" json:"name"`
 
-	// Scope What it may do
+	// Scope What the key may do
 	Scope SvcGenerateKeyParamsScope `form:"scope" json:"scope"`
 
-	// ExpiresAt From when it is refused, a time to come; without it the key does not expire
+	// ExpiresAt From when the key is refused, in the future; without it the key does not expire
 	ExpiresAt *time.Time `form:"expiresAt,omitempty" json:"expiresAt,omitempty"`
 }
 
@@ -4023,10 +4023,10 @@ type SvcGenerateKeyParamsScope string
 
 // SvcListKeysParams defines parameters for SvcListKeys.
 type SvcListKeysParams struct {
-	// Q Text in the name, whatever the case
+	// Q Text in the name; case does not matter
 	Q *string `form:"q,omitempty" json:"q,omitempty"`
 
-	// Sort name or createdAt, then asc or desc; oldest first unless told
+	// Sort name or createdAt, then asc or desc; default: oldest first
 	Sort *string `form:"sort,omitempty" json:"sort,omitempty"`
 
 	// From Created at this time or later
@@ -4038,7 +4038,7 @@ type SvcListKeysParams struct {
 
 // SvcListNotificationsParams defines parameters for SvcListNotifications.
 type SvcListNotificationsParams struct {
-	// Unread Lists those alone that were not read
+	// Unread Lists only unread notifications
 	Unread *bool  `form:"unread,omitempty" json:"unread,omitempty"`
 	Page   *int64 `form:"page,omitempty" json:"page,omitempty"`
 	Size   *int64 `form:"size,omitempty" json:"size,omitempty"`
@@ -4046,10 +4046,10 @@ type SvcListNotificationsParams struct {
 
 // SvcListCustomerSchemasParams defines parameters for SvcListCustomerSchemas.
 type SvcListCustomerSchemasParams struct {
-	// Q Text in the name, whatever the case
+	// Q Text in the name; case does not matter
 	Q *string `form:"q,omitempty" json:"q,omitempty"`
 
-	// Sort name or createdAt, then asc or desc; oldest first unless told
+	// Sort name or createdAt, then asc or desc; default: oldest first
 	Sort *string `form:"sort,omitempty" json:"sort,omitempty"`
 
 	// From Created at this time or later
@@ -4061,75 +4061,75 @@ type SvcListCustomerSchemasParams struct {
 
 // SvcCreateCustomerSchemaParams defines parameters for SvcCreateCustomerSchema.
 type SvcCreateCustomerSchemaParams struct {
-	// IdempotencyKey A UUID, for example. The same key within 24 hours gives the first answer again.
+	// IdempotencyKey For example a UUID. The same key within 24 hours returns the first answer again.
 	IdempotencyKey string `json:"Idempotency-Key"`
 }
 
 // SvcDeleteCustomerSchemaParams defines parameters for SvcDeleteCustomerSchema.
 type SvcDeleteCustomerSchemaParams struct {
-	// Token Of the preview. X-Preview-Token does as well.
+	// Token The preview's token. X-Preview-Token works as well.
 	Token         *string `form:"token,omitempty" json:"token,omitempty"`
 	XPreviewToken *string `json:"X-Preview-Token,omitempty"`
 
-	// IdempotencyKey A UUID, for example. The same key within 24 hours gives the first answer again.
+	// IdempotencyKey For example a UUID. The same key within 24 hours returns the first answer again.
 	IdempotencyKey string `json:"Idempotency-Key"`
 }
 
 // SvcCreateScraperParams defines parameters for SvcCreateScraper.
 type SvcCreateScraperParams struct {
-	// IdempotencyKey A UUID, for example. The same key within 24 hours gives the first answer again.
+	// IdempotencyKey For example a UUID. The same key within 24 hours returns the first answer again.
 	IdempotencyKey string `json:"Idempotency-Key"`
 }
 
 // SvcReleaseScraperJobParams defines parameters for SvcReleaseScraperJob.
 type SvcReleaseScraperJobParams struct {
-	// IdempotencyKey A UUID, for example. The same key within 24 hours gives the first answer again.
+	// IdempotencyKey For example a UUID. The same key within 24 hours returns the first answer again.
 	IdempotencyKey *string `json:"Idempotency-Key,omitempty"`
 }
 
 // SvcPreviewScraperFromCurlParams defines parameters for SvcPreviewScraperFromCurl.
 type SvcPreviewScraperFromCurlParams struct {
-	// MaxChargeMicros The call is refused rather than cost more, in micros, millionths of a euro
+	// MaxChargeMicros The call is refused if it could cost more than this, in micros, millionths of a euro
 	MaxChargeMicros *int64 `form:"maxChargeMicros,omitempty" json:"maxChargeMicros,omitempty"`
 }
 
 // SvcPreviewPageParams defines parameters for SvcPreviewPage.
 type SvcPreviewPageParams struct {
-	// UseCache Answer the page that was fetched within 10 minutes, which costs nothing
+	// UseCache Return the page fetched in the last 10 minutes, if any; costs nothing
 	UseCache *bool `form:"useCache,omitempty" json:"useCache,omitempty"`
 
-	// MaxChargeMicros The call is refused rather than cost more, in micros, millionths of a euro
+	// MaxChargeMicros The call is refused if it could cost more than this, in micros, millionths of a euro
 	MaxChargeMicros *int64 `form:"maxChargeMicros,omitempty" json:"maxChargeMicros,omitempty"`
 }
 
 // SvcPreviewFromUrlParams defines parameters for SvcPreviewFromUrl.
 type SvcPreviewFromUrlParams struct {
-	// MaxChargeMicros The call is refused rather than cost more, in micros, millionths of a euro
+	// MaxChargeMicros The call is refused if it could cost more than this, in micros, millionths of a euro
 	MaxChargeMicros *int64 `form:"maxChargeMicros,omitempty" json:"maxChargeMicros,omitempty"`
 }
 
 // SvcPreviewScraperFromUrlParams defines parameters for SvcPreviewScraperFromUrl.
 type SvcPreviewScraperFromUrlParams struct {
-	// TryWithHiddenData Read microdata and RDFa where JSON-LD states nothing
+	// TryWithHiddenData Read microdata and RDFa if JSON-LD states nothing
 	TryWithHiddenData *bool `form:"tryWithHiddenData,omitempty" json:"tryWithHiddenData,omitempty"`
 
-	// UseCache Answer the same preview of the last hour, if there is one
+	// UseCache Return the same preview from the last hour, if there is one
 	UseCache *bool `form:"useCache,omitempty" json:"useCache,omitempty"`
 
-	// MaxChargeMicros The call is refused rather than cost more, in micros, millionths of a euro
+	// MaxChargeMicros The call is refused if it could cost more than this, in micros, millionths of a euro
 	MaxChargeMicros *int64 `form:"maxChargeMicros,omitempty" json:"maxChargeMicros,omitempty"`
 }
 
 // SvcDeleteRunDataParams defines parameters for SvcDeleteRunData.
 type SvcDeleteRunDataParams struct {
-	// ScraperJobStatusId The run, as a jobId or a record of the history names it
+	// ScraperJobStatusId The run: a jobId, or the id of a history record
 	ScraperJobStatusId string `form:"scraperJobStatusId" json:"scraperJobStatusId"`
 
-	// Token Of the preview. X-Preview-Token does as well.
+	// Token The preview's token. X-Preview-Token works as well.
 	Token         *string `form:"token,omitempty" json:"token,omitempty"`
 	XPreviewToken *string `json:"X-Preview-Token,omitempty"`
 
-	// IdempotencyKey A UUID, for example. The same key within 24 hours gives the first answer again.
+	// IdempotencyKey For example a UUID. The same key within 24 hours returns the first answer again.
 	IdempotencyKey string `json:"Idempotency-Key"`
 }
 
@@ -4140,26 +4140,26 @@ type SvcGetDataParams struct {
 	GroupId   *string `form:"groupId,omitempty" json:"groupId,omitempty"`
 	JobId     *string `form:"jobId,omitempty" json:"jobId,omitempty"`
 
-	// IsLastRun Only rows of each scraper's newest run; of a scraper that was deleted there is none
+	// IsLastRun Only rows of each scraper's newest run; a deleted scraper has none
 	IsLastRun *bool `form:"isLastRun,omitempty" json:"isLastRun,omitempty"`
 
-	// Categories Categories of the group, by id or name: rows of any of them. Repeated, or with commas unless a name has some; at most 20. With filters, rows have to meet both.
+	// Categories Only rows in any of these categories of the group, by id or name. Repeated, or separated by commas unless a name has a comma; at most 20. With filters, rows must match both.
 	Categories *[]string `form:"categories,omitempty" json:"categories,omitempty"`
 
 	// Filters JSON filter: {"price":{"$gt":10}}
 	Filters *string `form:"filters,omitempty" json:"filters,omitempty"`
 
-	// Fields Only these members of each row; repeated, or with commas
+	// Fields Only these members of each row; repeated, or separated by commas
 	Fields *[]string `form:"fields,omitempty" json:"fields,omitempty"`
 
-	// Sort One field, then asc or desc: price,desc. As they were stored unless told.
+	// Sort One field, then asc or desc: price,desc. Default: in the order in which rows were stored.
 	Sort  *string `form:"sort,omitempty" json:"sort,omitempty"`
 	Limit *int64  `form:"limit,omitempty" json:"limit,omitempty"`
 
-	// Skip Rows to pass over, with sort
+	// Skip Rows to skip; only with sort
 	Skip *int64 `form:"skip,omitempty" json:"skip,omitempty"`
 
-	// Cursor nextCursor of the page before, with all else as it was (but limit, skip and fields)
+	// Cursor nextCursor of the previous page, with all other parameters but limit, skip and fields unchanged
 	Cursor *string `form:"cursor,omitempty" json:"cursor,omitempty"`
 }
 
@@ -4171,17 +4171,17 @@ type SvcDiffRunsParams struct {
 	// To The newer run, of the same scraper
 	To string `form:"to" json:"to"`
 
-	// Key Members that tell rows apart, such as sku: rows with the same values are one row. Repeated, or with commas. Rows that lack one go by position, which is the address of the page and the place on it. Unless told it is position where each page has one row. Else it is a member such as sku, ean, id or url that has another value in each row, if there is one. Of an uploaded file the position is the place in the file.
+	// Key Members that identify a row, such as sku: rows with the same values are the same row. Repeated, or separated by commas. Rows that lack one are compared by position: the page's address and the place on it. In an uploaded file, position is the place in the file. The default is position if each page has one row. Otherwise it is a member such as sku, ean, id or url that is different in each row, if there is one.
 	Key *[]string `form:"key,omitempty" json:"key,omitempty"`
 
-	// Fields Only these members are compared; repeated, or with commas. Unless told all but the server's, which begin with _
+	// Fields Compare only these members; repeated, or separated by commas. Default: all except the server's, which begin with _
 	Fields *[]string `form:"fields,omitempty" json:"fields,omitempty"`
 	Limit  *int64    `form:"limit,omitempty" json:"limit,omitempty"`
 
-	// Cursor nextCursor of the page before, with all else as it was (but limit)
+	// Cursor nextCursor of the previous page, with all other parameters but limit unchanged
 	Cursor *string `form:"cursor,omitempty" json:"cursor,omitempty"`
 
-	// Format json answers a page; csv and jsonl answer all that follows, and limit does not count
+	// Format json returns one page; csv and jsonl return everything that follows, and ignore limit
 	Format *SvcDiffRunsParamsFormat `form:"format,omitempty" json:"format,omitempty"`
 }
 
@@ -4195,29 +4195,29 @@ type SvcExportDataParams struct {
 	GroupId   *string `form:"groupId,omitempty" json:"groupId,omitempty"`
 	JobId     *string `form:"jobId,omitempty" json:"jobId,omitempty"`
 
-	// IsLastRun Only rows of each scraper's newest run; of a scraper that was deleted there is none
+	// IsLastRun Only rows of each scraper's newest run; a deleted scraper has none
 	IsLastRun *bool `form:"isLastRun,omitempty" json:"isLastRun,omitempty"`
 
-	// Categories Categories of the group, by id or name: rows of any of them. Repeated, or with commas unless a name has some; at most 20. With filters, rows have to meet both.
+	// Categories Only rows in any of these categories of the group, by id or name. Repeated, or separated by commas unless a name has a comma; at most 20. With filters, rows must match both.
 	Categories *[]string `form:"categories,omitempty" json:"categories,omitempty"`
 
 	// Filters JSON filter: {"price":{"$gt":10}}
 	Filters *string `form:"filters,omitempty" json:"filters,omitempty"`
 
-	// Fields Only these members of each row; repeated, or with commas
+	// Fields Only these members of each row; repeated, or separated by commas
 	Fields *[]string `form:"fields,omitempty" json:"fields,omitempty"`
 
-	// Sort One field, then asc or desc: price,desc. As they were stored unless told.
+	// Sort One field, then asc or desc: price,desc. Default: in the order in which rows were stored.
 	Sort   *string                    `form:"sort,omitempty" json:"sort,omitempty"`
 	Format *SvcExportDataParamsFormat `form:"format,omitempty" json:"format,omitempty"`
 
 	// Limit Most rows; 0 for all
 	Limit *int64 `form:"limit,omitempty" json:"limit,omitempty"`
 
-	// Bom Begin a csv with a byte order mark, by which spreadsheets know UTF-8
+	// Bom Begin a csv with a byte order mark, so that spreadsheets recognize UTF-8
 	Bom *bool `form:"bom,omitempty" json:"bom,omitempty"`
 
-	// Guard In a csv, an apostrophe before text that a spreadsheet would take for a formula
+	// Guard In a csv, put an apostrophe before text that a spreadsheet would take for a formula
 	Guard *bool `form:"guard,omitempty" json:"guard,omitempty"`
 }
 
@@ -4231,32 +4231,32 @@ type SvcKeepExportParams struct {
 	GroupId   *string `form:"groupId,omitempty" json:"groupId,omitempty"`
 	JobId     *string `form:"jobId,omitempty" json:"jobId,omitempty"`
 
-	// IsLastRun Only rows of each scraper's newest run; of a scraper that was deleted there is none
+	// IsLastRun Only rows of each scraper's newest run; a deleted scraper has none
 	IsLastRun *bool `form:"isLastRun,omitempty" json:"isLastRun,omitempty"`
 
-	// Categories Categories of the group, by id or name: rows of any of them. Repeated, or with commas unless a name has some; at most 20. With filters, rows have to meet both.
+	// Categories Only rows in any of these categories of the group, by id or name. Repeated, or separated by commas unless a name has a comma; at most 20. With filters, rows must match both.
 	Categories *[]string `form:"categories,omitempty" json:"categories,omitempty"`
 
 	// Filters JSON filter: {"price":{"$gt":10}}
 	Filters *string `form:"filters,omitempty" json:"filters,omitempty"`
 
-	// Fields Only these members of each row; repeated, or with commas
+	// Fields Only these members of each row; repeated, or separated by commas
 	Fields *[]string `form:"fields,omitempty" json:"fields,omitempty"`
 
-	// Sort One field, then asc or desc: price,desc. As they were stored unless told.
+	// Sort One field, then asc or desc: price,desc. Default: in the order in which rows were stored.
 	Sort   *string                    `form:"sort,omitempty" json:"sort,omitempty"`
 	Format *SvcKeepExportParamsFormat `form:"format,omitempty" json:"format,omitempty"`
 
 	// Limit Most rows; 0 for all
 	Limit *int64 `form:"limit,omitempty" json:"limit,omitempty"`
 
-	// Bom Begin a csv with a byte order mark, by which spreadsheets know UTF-8
+	// Bom Begin a csv with a byte order mark, so that spreadsheets recognize UTF-8
 	Bom *bool `form:"bom,omitempty" json:"bom,omitempty"`
 
-	// Guard In a csv, an apostrophe before text that a spreadsheet would take for a formula
+	// Guard In a csv, put an apostrophe before text that a spreadsheet would take for a formula
 	Guard *bool `form:"guard,omitempty" json:"guard,omitempty"`
 
-	// IdempotencyKey A UUID, for example. The same key within 24 hours gives the first answer again.
+	// IdempotencyKey For example a UUID. The same key within 24 hours returns the first answer again.
 	IdempotencyKey *string `json:"Idempotency-Key,omitempty"`
 }
 
@@ -4265,38 +4265,38 @@ type SvcKeepExportParamsFormat string
 
 // SvcDeleteKeptExportParams defines parameters for SvcDeleteKeptExport.
 type SvcDeleteKeptExportParams struct {
-	// IdempotencyKey A UUID, for example. The same key within 24 hours gives the first answer again.
+	// IdempotencyKey For example a UUID. The same key within 24 hours returns the first answer again.
 	IdempotencyKey *string `json:"Idempotency-Key,omitempty"`
 }
 
 // SvcDownloadKeptExportParams defines parameters for SvcDownloadKeptExport.
 type SvcDownloadKeptExportParams struct {
-	// Range bytes=FROM-TO, bytes=FROM- or bytes=-LAST: one range of bytes. Others, and several, are ignored: the answer is whole.
+	// Range One range of bytes: bytes=FROM-TO, bytes=FROM- or bytes=-LAST. Other forms and several ranges are ignored: the answer is the whole file.
 	Range *string `json:"Range,omitempty"`
 
-	// IfRange The ETag of the bytes that the client has; of other bytes the answer is whole
+	// IfRange The ETag of the bytes that the client has; if the file differs, the answer is the whole file
 	IfRange *string `json:"If-Range,omitempty"`
 
-	// IfNoneMatch 304 if one of these is the ETag
+	// IfNoneMatch The answer is 304 if one of these is the ETag
 	IfNoneMatch *string `json:"If-None-Match,omitempty"`
 }
 
 // SvcGetGroupDataParams defines parameters for SvcGetGroupData.
 type SvcGetGroupDataParams struct {
-	// Page Zero-based; page times size may be at most 100,000
+	// Page Page number, from 0; page times size may be at most 100,000
 	Page *int64 `form:"page,omitempty" json:"page,omitempty"`
 	Size *int64 `form:"size,omitempty" json:"size,omitempty"`
 
-	// Sort A field, then asc or desc: price,desc. scrapedAt is _scrapedAt. Newest first unless told.
+	// Sort A field, then asc or desc: price,desc. scrapedAt means _scrapedAt. Default: newest first.
 	Sort *[]string `form:"sort,omitempty" json:"sort,omitempty"`
 
-	// Categories Categories of the group, by id or name: rows of any of them. Repeated, or with commas unless a name has some; at most 20. With filters, rows have to meet both.
+	// Categories Only rows in any of these categories of the group, by id or name. Repeated, or separated by commas unless a name has a comma; at most 20. With filters, rows must match both.
 	Categories *[]string `form:"categories,omitempty" json:"categories,omitempty"`
 
 	// Filters JSON filter: {"price":{"$gt":10}}
 	Filters *string `form:"filters,omitempty" json:"filters,omitempty"`
 
-	// IsLastRun Only rows of each scraper's newest run; of a scraper that was deleted there is none
+	// IsLastRun Only rows of each scraper's newest run; a deleted scraper has none
 	IsLastRun *bool `form:"isLastRun,omitempty" json:"isLastRun,omitempty"`
 
 	// ScraperId Only rows of this scraper
@@ -4305,36 +4305,36 @@ type SvcGetGroupDataParams struct {
 
 // SvcPutCategoryParams defines parameters for SvcPutCategory.
 type SvcPutCategoryParams struct {
-	// IdempotencyKey A UUID, for example. The same key within 24 hours gives the first answer again.
+	// IdempotencyKey For example a UUID. The same key within 24 hours returns the first answer again.
 	IdempotencyKey string `json:"Idempotency-Key"`
 }
 
 // SvcDeleteCategoryParams defines parameters for SvcDeleteCategory.
 type SvcDeleteCategoryParams struct {
-	// Token Of the preview. X-Preview-Token does as well.
+	// Token The preview's token. X-Preview-Token works as well.
 	Token         *string `form:"token,omitempty" json:"token,omitempty"`
 	XPreviewToken *string `json:"X-Preview-Token,omitempty"`
 
-	// IdempotencyKey A UUID, for example. The same key within 24 hours gives the first answer again.
+	// IdempotencyKey For example a UUID. The same key within 24 hours returns the first answer again.
 	IdempotencyKey string `json:"Idempotency-Key"`
 }
 
 // SvcGetGroupDataClientParams defines parameters for SvcGetGroupDataClient.
 type SvcGetGroupDataClientParams struct {
-	// Page Zero-based; page times size may be at most 100,000
+	// Page Page number, from 0; page times size may be at most 100,000
 	Page *int64 `form:"page,omitempty" json:"page,omitempty"`
 	Size *int64 `form:"size,omitempty" json:"size,omitempty"`
 
-	// Sort A field, then asc or desc: price,desc. scrapedAt is _scrapedAt. Newest first unless told.
+	// Sort A field, then asc or desc: price,desc. scrapedAt means _scrapedAt. Default: newest first.
 	Sort *[]string `form:"sort,omitempty" json:"sort,omitempty"`
 
-	// Categories Categories of the group, by id or name: rows of any of them. Repeated, or with commas unless a name has some; at most 20. With filters, rows have to meet both.
+	// Categories Only rows in any of these categories of the group, by id or name. Repeated, or separated by commas unless a name has a comma; at most 20. With filters, rows must match both.
 	Categories *[]string `form:"categories,omitempty" json:"categories,omitempty"`
 
 	// Filters JSON filter: {"price":{"$gt":10}}
 	Filters *string `form:"filters,omitempty" json:"filters,omitempty"`
 
-	// IsLastRun Only rows of each scraper's newest run; of a scraper that was deleted there is none
+	// IsLastRun Only rows of each scraper's newest run; a deleted scraper has none
 	IsLastRun *bool `form:"isLastRun,omitempty" json:"isLastRun,omitempty"`
 
 	// ScraperId Only rows of this scraper
@@ -4343,7 +4343,7 @@ type SvcGetGroupDataClientParams struct {
 
 // SvcDownloadGroupDataParams defines parameters for SvcDownloadGroupData.
 type SvcDownloadGroupDataParams struct {
-	// Categories Categories of the group, by id or name: rows of any of them. Repeated, or with commas unless a name has some; at most 20. With filters, rows have to meet both.
+	// Categories Only rows in any of these categories of the group, by id or name. Repeated, or separated by commas unless a name has a comma; at most 20. With filters, rows must match both.
 	Categories *[]string `form:"categories,omitempty" json:"categories,omitempty"`
 
 	// Filters JSON filter: {"price":{"$gt":10}}
@@ -4356,10 +4356,10 @@ type SvcDownloadGroupDataParamsFormat string
 
 // SvcMergeRunsParams defines parameters for SvcMergeRuns.
 type SvcMergeRunsParams struct {
-	// ScraperJobStatusIds The runs, each of another scraper of the group; repeated. Rows of the first stand.
+	// ScraperJobStatusIds The runs, each of a different scraper of the group; repeated. The first run's values win.
 	ScraperJobStatusIds []string `form:"scraperJobStatusIds" json:"scraperJobStatusIds"`
 
-	// IdempotencyKey A UUID, for example. The same key within 24 hours gives the first answer again.
+	// IdempotencyKey For example a UUID. The same key within 24 hours returns the first answer again.
 	IdempotencyKey string `json:"Idempotency-Key"`
 }
 
@@ -4371,28 +4371,28 @@ type SvcFindRunOdditiesParams struct {
 
 // SvcPreviewDeleteRunDataParams defines parameters for SvcPreviewDeleteRunData.
 type SvcPreviewDeleteRunDataParams struct {
-	// ScraperJobStatusId The run, as a jobId or a record of the history names it
+	// ScraperJobStatusId The run: a jobId, or the id of a history record
 	ScraperJobStatusId string `form:"scraperJobStatusId" json:"scraperJobStatusId"`
 }
 
 // SvcProfileRunParams defines parameters for SvcProfileRun.
 type SvcProfileRunParams struct {
-	// JobId The run, also while it goes on
+	// JobId The run; it may still be going on
 	JobId string `form:"jobId" json:"jobId"`
 }
 
 // SvcPutGroupParams defines parameters for SvcPutGroup.
 type SvcPutGroupParams struct {
-	// IdempotencyKey A UUID, for example. The same key within 24 hours gives the first answer again.
+	// IdempotencyKey For example a UUID. The same key within 24 hours returns the first answer again.
 	IdempotencyKey string `json:"Idempotency-Key"`
 }
 
 // SvcListGroupsParams defines parameters for SvcListGroups.
 type SvcListGroupsParams struct {
-	// Q Text in the name, whatever the case
+	// Q Text in the name; case does not matter
 	Q *string `form:"q,omitempty" json:"q,omitempty"`
 
-	// Sort name or createdAt, then asc or desc; oldest first unless told
+	// Sort name or createdAt, then asc or desc; default: oldest first
 	Sort *string `form:"sort,omitempty" json:"sort,omitempty"`
 
 	// From Created at this time or later
@@ -4404,50 +4404,50 @@ type SvcListGroupsParams struct {
 
 // SvcDeleteGroupParams defines parameters for SvcDeleteGroup.
 type SvcDeleteGroupParams struct {
-	// WithData All rows of the group, too
+	// WithData Also delete all rows of the group
 	WithData *bool `form:"withData,omitempty" json:"withData,omitempty"`
 
-	// Token Of the preview. X-Preview-Token does as well.
+	// Token The preview's token. X-Preview-Token works as well.
 	Token         *string `form:"token,omitempty" json:"token,omitempty"`
 	XPreviewToken *string `json:"X-Preview-Token,omitempty"`
 
-	// IdempotencyKey A UUID, for example. The same key within 24 hours gives the first answer again.
+	// IdempotencyKey For example a UUID. The same key within 24 hours returns the first answer again.
 	IdempotencyKey string `json:"Idempotency-Key"`
 }
 
 // SvcMatchGroupParams defines parameters for SvcMatchGroup.
 type SvcMatchGroupParams struct {
-	// IdempotencyKey A UUID, for example. The same key within 24 hours gives the first answer again.
+	// IdempotencyKey For example a UUID. The same key within 24 hours returns the first answer again.
 	IdempotencyKey string `json:"Idempotency-Key"`
 }
 
 // SvcPreviewDeleteGroupParams defines parameters for SvcPreviewDeleteGroup.
 type SvcPreviewDeleteGroupParams struct {
-	// WithData All rows of the group, too
+	// WithData Also delete all rows of the group
 	WithData *bool `form:"withData,omitempty" json:"withData,omitempty"`
 }
 
 // SvcRunGroupParams defines parameters for SvcRunGroup.
 type SvcRunGroupParams struct {
-	// MaxChargeMicros All runs together stop rather than cost more. Each gets its cheapest page, and of the rest by what its last run cost, or its links. Where no page is left a scraper is skipped as NOT_AFFORDABLE. In micros, millionths of a euro
+	// MaxChargeMicros The runs stop before they together cost more than this. Each gets its cheapest page; the rest is shared by the cost of each last run, or by links. A scraper left without a page is skipped as NOT_AFFORDABLE. In micros, millionths of a euro
 	MaxChargeMicros *int64 `form:"maxChargeMicros,omitempty" json:"maxChargeMicros,omitempty"`
 
-	// IdempotencyKey A UUID, for example. The same key within 24 hours gives the first answer again.
+	// IdempotencyKey For example a UUID. The same key within 24 hours returns the first answer again.
 	IdempotencyKey *string `json:"Idempotency-Key,omitempty"`
 }
 
 // SvcRunGroupByPostParams defines parameters for SvcRunGroupByPost.
 type SvcRunGroupByPostParams struct {
-	// MaxChargeMicros All runs together stop rather than cost more. Each gets its cheapest page, and of the rest by what its last run cost, or its links. Where no page is left a scraper is skipped as NOT_AFFORDABLE. In micros, millionths of a euro
+	// MaxChargeMicros The runs stop before they together cost more than this. Each gets its cheapest page; the rest is shared by the cost of each last run, or by links. A scraper left without a page is skipped as NOT_AFFORDABLE. In micros, millionths of a euro
 	MaxChargeMicros *int64 `form:"maxChargeMicros,omitempty" json:"maxChargeMicros,omitempty"`
 
-	// IdempotencyKey A UUID, for example. The same key within 24 hours gives the first answer again.
+	// IdempotencyKey For example a UUID. The same key within 24 hours returns the first answer again.
 	IdempotencyKey *string `json:"Idempotency-Key,omitempty"`
 }
 
 // SvcPutGroupStartTypeParams defines parameters for SvcPutGroupStartType.
 type SvcPutGroupStartTypeParams struct {
-	// IdempotencyKey A UUID, for example. The same key within 24 hours gives the first answer again.
+	// IdempotencyKey For example a UUID. The same key within 24 hours returns the first answer again.
 	IdempotencyKey string `json:"Idempotency-Key"`
 }
 
@@ -4456,26 +4456,26 @@ type SvcPutGroupStartTypeParamsStartType string
 
 // SvcStopGroupParams defines parameters for SvcStopGroup.
 type SvcStopGroupParams struct {
-	// IdempotencyKey A UUID, for example. The same key within 24 hours gives the first answer again.
+	// IdempotencyKey For example a UUID. The same key within 24 hours returns the first answer again.
 	IdempotencyKey *string `json:"Idempotency-Key,omitempty"`
 }
 
 // SvcStopGroupByPostParams defines parameters for SvcStopGroupByPost.
 type SvcStopGroupByPostParams struct {
-	// IdempotencyKey A UUID, for example. The same key within 24 hours gives the first answer again.
+	// IdempotencyKey For example a UUID. The same key within 24 hours returns the first answer again.
 	IdempotencyKey *string `json:"Idempotency-Key,omitempty"`
 }
 
 // SvcListScrapersParams defines parameters for SvcListScrapers.
 type SvcListScrapersParams struct {
-	// Q Text in the name, whatever the case
+	// Q Text in the name; case does not matter
 	Q       *string `form:"q,omitempty" json:"q,omitempty"`
 	GroupId *string `form:"groupId,omitempty" json:"groupId,omitempty"`
 
-	// HasRunWithin A run was launched within the last minutes, hours, days or weeks: 7d
+	// HasRunWithin Only scrapers with a run launched in the last minutes, hours, days or weeks: 7d
 	HasRunWithin *string `form:"hasRunWithin,omitempty" json:"hasRunWithin,omitempty"`
 
-	// Sort name or createdAt, then asc or desc; newest first unless told
+	// Sort name or createdAt, then asc or desc; default: newest first
 	Sort *string `form:"sort,omitempty" json:"sort,omitempty"`
 
 	// From Created at this time or later
@@ -4485,7 +4485,7 @@ type SvcListScrapersParams struct {
 	To    *time.Time `form:"to,omitempty" json:"to,omitempty"`
 	Limit *int64     `form:"limit,omitempty" json:"limit,omitempty"`
 
-	// Cursor nextCursor of the page before, with all else as it was
+	// Cursor nextCursor of the previous page, with all other parameters unchanged
 	Cursor *string `form:"cursor,omitempty" json:"cursor,omitempty"`
 }
 
@@ -4494,7 +4494,7 @@ type SvcListScraperJobsParams struct {
 	// Filters JSON filter on groupId, scraperId and state, for example {"state":{"$in":["PENDING","RUNNING"]}}
 	Filters *string `form:"filters,omitempty" json:"filters,omitempty"`
 
-	// WithDeleted Runs that were deleted by their rows or with their scraper, too
+	// WithDeleted Include runs whose rows or scraper were deleted
 	WithDeleted *bool `form:"withDeleted,omitempty" json:"withDeleted,omitempty"`
 
 	// From Queued at this time or later
@@ -4505,13 +4505,13 @@ type SvcListScraperJobsParams struct {
 	Page *int64     `form:"page,omitempty" json:"page,omitempty"`
 	Size *int64     `form:"size,omitempty" json:"size,omitempty"`
 
-	// Sort A field, then asc or desc: started, finished, queued, state, successLinks, errorLinks, totalLinks, itemsQuantity, totalRequests, deliveredPages, duration or chargedMicros
+	// Sort One of started, finished, queued, state, successLinks, errorLinks, totalLinks, itemsQuantity, totalRequests, deliveredPages, duration or chargedMicros, then asc or desc
 	Sort *string `form:"sort,omitempty" json:"sort,omitempty"`
 }
 
 // SvcListAllScraperJobsParams defines parameters for SvcListAllScraperJobs.
 type SvcListAllScraperJobsParams struct {
-	// GroupId Runs in this group alone: one of the customer's, or one that is shared with it
+	// GroupId Only runs in this group, which is the customer's own or shared with it
 	GroupId *string `form:"groupId,omitempty" json:"groupId,omitempty"`
 
 	// From Queued at this time or later
@@ -4521,10 +4521,10 @@ type SvcListAllScraperJobsParams struct {
 	To    *time.Time `form:"to,omitempty" json:"to,omitempty"`
 	Limit *int64     `form:"limit,omitempty" json:"limit,omitempty"`
 
-	// Cursor nextCursor of the page before
+	// Cursor nextCursor of the previous page
 	Cursor *string `form:"cursor,omitempty" json:"cursor,omitempty"`
 
-	// Format json answers a page; csv and jsonl answer all that follows, and limit does not count
+	// Format json returns one page; csv and jsonl return everything that follows, and ignore limit
 	Format *SvcListAllScraperJobsParamsFormat `form:"format,omitempty" json:"format,omitempty"`
 }
 
@@ -4533,10 +4533,10 @@ type SvcListAllScraperJobsParamsFormat string
 
 // SvcListScraperJobErrorsParams defines parameters for SvcListScraperJobErrors.
 type SvcListScraperJobErrorsParams struct {
-	// Limit At most so many errors
+	// Limit The most errors to return
 	Limit *int64 `form:"limit,omitempty" json:"limit,omitempty"`
 
-	// After place of the last error already known
+	// After place of the last error that you have
 	After *string `form:"after,omitempty" json:"after,omitempty"`
 }
 
@@ -4544,16 +4544,16 @@ type SvcListScraperJobErrorsParams struct {
 type SvcPreviewScraperRuleJSONBody struct {
 	Rule PostProcessRuleInput `json:"rule"`
 
-	// SampleValue The source field's value, of any type; null when left out
+	// SampleValue The source field's value, of any type; null if left out
 	SampleValue interface{} `json:"sampleValue,omitempty"`
 }
 
 // SvcRevokeGroupShareParams defines parameters for SvcRevokeGroupShare.
 type SvcRevokeGroupShareParams struct {
-	// Email In whatever case
+	// Email Case does not matter
 	Email string `form:"email" json:"email"`
 
-	// IdempotencyKey A UUID, for example. The same key within 24 hours gives the first answer again.
+	// IdempotencyKey For example a UUID. The same key within 24 hours returns the first answer again.
 	IdempotencyKey string `json:"Idempotency-Key"`
 }
 
@@ -4562,88 +4562,88 @@ type SvcShareGroupJSONBody = []ShareInput
 
 // SvcShareGroupParams defines parameters for SvcShareGroup.
 type SvcShareGroupParams struct {
-	// IdempotencyKey A UUID, for example. The same key within 24 hours gives the first answer again.
+	// IdempotencyKey For example a UUID. The same key within 24 hours returns the first answer again.
 	IdempotencyKey string `json:"Idempotency-Key"`
 }
 
 // SvcCreateScraperSiteParams defines parameters for SvcCreateScraperSite.
 type SvcCreateScraperSiteParams struct {
-	// Id Empty or omitted: the scraper's own site, or a new one. With a streamed body only, instead of the member of the JSON body.
+	// Id Empty or omitted: the scraper's existing site, or a new one. With a streamed body only, in place of the member of the JSON body.
 	Id *string `form:"id,omitempty" json:"id,omitempty"`
 
-	// Name With a streamed body only, instead of the member of the JSON body.
+	// Name With a streamed body only, in place of the member of the JSON body.
 	Name *string `form:"name,omitempty" json:"name,omitempty"`
 
-	// ScraperRef Id of the scraper whose runs read the links. With a streamed body only, instead of the member of the JSON body.
+	// ScraperRef Id of the scraper whose runs read the links. With a streamed body only, in place of the member of the JSON body.
 	ScraperRef *string `form:"scraperRef,omitempty" json:"scraperRef,omitempty"`
 
-	// IdempotencyKey A UUID, for example. The same key within 24 hours gives the first answer again.
+	// IdempotencyKey For example a UUID. The same key within 24 hours returns the first answer again.
 	IdempotencyKey string `json:"Idempotency-Key"`
 }
 
 // SvcDeleteScraperSiteParams defines parameters for SvcDeleteScraperSite.
 type SvcDeleteScraperSiteParams struct {
-	// IdempotencyKey A UUID, for example. The same key within 24 hours gives the first answer again.
+	// IdempotencyKey For example a UUID. The same key within 24 hours returns the first answer again.
 	IdempotencyKey string `json:"Idempotency-Key"`
 }
 
 // SvcListScraperSiteLinksParams defines parameters for SvcListScraperSiteLinks.
 type SvcListScraperSiteLinksParams struct {
-	// Page Beyond the last page: the last.
+	// Page Beyond the last page, the last page is returned.
 	Page *int64 `form:"page,omitempty" json:"page,omitempty"`
 
 	// Size 1 to 1,000; less counts as 1.
 	Size *int64 `form:"size,omitempty" json:"size,omitempty"`
 
-	// SortField url, title or curl; anything else is url
+	// SortField url, title or curl; anything else means url
 	SortField *string `form:"sortField,omitempty" json:"sortField,omitempty"`
 
 	// SortDirection asc or desc
 	SortDirection *string `form:"sortDirection,omitempty" json:"sortDirection,omitempty"`
 
-	// Sort url, title or curl, then asc or desc: title,desc. It takes the place of sortField and sortDirection.
+	// Sort url, title or curl, then asc or desc: title,desc. It replaces sortField and sortDirection.
 	Sort *string `form:"sort,omitempty" json:"sort,omitempty"`
 
 	// Filters JSON filter on url, title, curl and state, for example {"state":"ERRORED"}
 	Filters *string `form:"filters,omitempty" json:"filters,omitempty"`
 
-	// Q Links whose address or title has this in it, whatever the case
+	// Q Links with this text in their address or title; case does not matter
 	Q *string `form:"q,omitempty" json:"q,omitempty"`
 }
 
 // SvcRunScraperUrlListParams defines parameters for SvcRunScraperUrlList.
 type SvcRunScraperUrlListParams struct {
-	// GroupId Group that stores the rows; needed without scraperId. With a streamed body only, instead of the member of the JSON body.
+	// GroupId Group that stores the rows; required without scraperId. With a streamed body only, in place of the member of the JSON body.
 	GroupId *string `form:"groupId,omitempty" json:"groupId,omitempty"`
 
-	// Name Name of the list's scraper, unique per customer; needed without scraperId. Resend it when retrying a failed call: it protects from running twice. With a streamed body only, instead of the member of the JSON body.
+	// Name Name of the list's scraper, unique per customer; required without scraperId. Resend it when retrying a failed call: it prevents a second run. With a streamed body only, in place of the member of the JSON body.
 	Name *string `form:"name,omitempty" json:"name,omitempty"`
 
-	// EndpointTag What reads the addresses instead of fields. It is websitecontacts (at most 5,000 addresses, keys of the scope LLM_FULL) or the tag of a plugin: /plugin/marketplace/pdp or /plugin/marketplace/search. It is never inferred. With a streamed body only, instead of the member of the JSON body.
+	// EndpointTag What reads the addresses, in place of fields: websitecontacts (at most 5,000 addresses, keys of the scope LLM_FULL) or the tag of a plugin. Plugins are /plugin/marketplace/pdp and /plugin/marketplace/search. The tag is never inferred. With a streamed body only, in place of the member of the JSON body.
 	EndpointTag *string `form:"endpointTag,omitempty" json:"endpointTag,omitempty"`
 
-	// ScraperId Run an existing list scraper again. With a streamed body only, instead of the member of the JSON body.
+	// ScraperId Run an existing list scraper again. With a streamed body only, in place of the member of the JSON body.
 	ScraperId *string `form:"scraperId,omitempty" json:"scraperId,omitempty"`
 
-	// TemplateScraperId Use this scraper's recipe (type, fields, pagination, politeness) on the addresses. With a streamed body only, instead of the member of the JSON body.
+	// TemplateScraperId Use this scraper's recipe (type, fields, pagination, politeness) on the addresses. With a streamed body only, in place of the member of the JSON body.
 	TemplateScraperId *string `form:"templateScraperId,omitempty" json:"templateScraperId,omitempty"`
 
-	// Type With itemsConfig: SINGLE_PRODUCT unless told. With a streamed body only, instead of the member of the JSON body.
+	// Type Only with itemsConfig; default: SINGLE_PRODUCT. With a streamed body only, in place of the member of the JSON body.
 	Type *SvcRunScraperUrlListParamsType `form:"type,omitempty" json:"type,omitempty"`
 
-	// ItemsConfig The fields of a row. Exactly one of itemsConfig, templateScraperId and scraperId is given. With a streamed body only, instead of the member of the JSON body.
+	// ItemsConfig The fields of a row. Give exactly one of itemsConfig, templateScraperId and scraperId. With a streamed body only, in place of the member of the JSON body.
 	ItemsConfig *[]FieldInput `form:"itemsConfig,omitempty" json:"itemsConfig,omitempty"`
 
-	// Rerun Only addresses that were never charged under this scraper. With a streamed body only, instead of the member of the JSON body.
+	// Rerun Run only the addresses that were never charged under this scraper. With a streamed body only, in place of the member of the JSON body.
 	Rerun *bool `form:"rerun,omitempty" json:"rerun,omitempty"`
 
-	// Force All addresses again. With a streamed body only, instead of the member of the JSON body.
+	// Force Run all addresses again. With a streamed body only, in place of the member of the JSON body.
 	Force *bool `form:"force,omitempty" json:"force,omitempty"`
 
-	// MaxChargeMicros The run stops rather than cost more, in micros, millionths of a euro. With a streamed body only, instead of the member of the JSON body.
+	// MaxChargeMicros The run stops before it costs more than this, in micros, millionths of a euro. With a streamed body only, in place of the member of the JSON body.
 	MaxChargeMicros *int64 `form:"maxChargeMicros,omitempty" json:"maxChargeMicros,omitempty"`
 
-	// IdempotencyKey A UUID, for example. The same key within 24 hours gives the first answer again.
+	// IdempotencyKey For example a UUID. The same key within 24 hours returns the first answer again.
 	IdempotencyKey *string `json:"Idempotency-Key,omitempty"`
 }
 
@@ -4652,102 +4652,102 @@ type SvcRunScraperUrlListParamsType string
 
 // SvcCreateScraperV2Params defines parameters for SvcCreateScraperV2.
 type SvcCreateScraperV2Params struct {
-	// IdempotencyKey A UUID, for example. The same key within 24 hours gives the first answer again.
+	// IdempotencyKey For example a UUID. The same key within 24 hours returns the first answer again.
 	IdempotencyKey string `json:"Idempotency-Key"`
 }
 
 // SvcDeleteScraperParams defines parameters for SvcDeleteScraper.
 type SvcDeleteScraperParams struct {
-	// WithData Its rows, too
+	// WithData Also delete its rows
 	WithData *bool `form:"withData,omitempty" json:"withData,omitempty"`
 
-	// Token Of the preview. X-Preview-Token does as well.
+	// Token The preview's token. X-Preview-Token works as well.
 	Token         *string `form:"token,omitempty" json:"token,omitempty"`
 	XPreviewToken *string `json:"X-Preview-Token,omitempty"`
 
-	// IdempotencyKey A UUID, for example. The same key within 24 hours gives the first answer again.
+	// IdempotencyKey For example a UUID. The same key within 24 hours returns the first answer again.
 	IdempotencyKey string `json:"Idempotency-Key"`
 }
 
 // SvcEstimateScraperParams defines parameters for SvcEstimateScraper.
 type SvcEstimateScraperParams struct {
-	// Links Addresses that the run will have; those of the scraper or its site, or of the list last given, unless told
+	// Links How many addresses the run will have. Default: those of the scraper or its site, or of its newest list
 	Links *int64 `form:"links,omitempty" json:"links,omitempty"`
 }
 
 // SvcGetScraperSampleDataParams defines parameters for SvcGetScraperSampleData.
 type SvcGetScraperSampleDataParams struct {
-	// UseCache Answer the sample of the last hour, if there is one of the scraper as it is now
+	// UseCache Return the sample from the last hour, if the scraper has not changed since
 	UseCache *bool `form:"useCache,omitempty" json:"useCache,omitempty"`
 
-	// MaxChargeMicros The call is refused rather than cost more, in micros, millionths of a euro
+	// MaxChargeMicros The call is refused if it could cost more than this, in micros, millionths of a euro
 	MaxChargeMicros *int64 `form:"maxChargeMicros,omitempty" json:"maxChargeMicros,omitempty"`
 }
 
 // SvcPreviewDeleteScraperParams defines parameters for SvcPreviewDeleteScraper.
 type SvcPreviewDeleteScraperParams struct {
-	// WithData Its rows, too
+	// WithData Also delete its rows
 	WithData *bool `form:"withData,omitempty" json:"withData,omitempty"`
 }
 
 // SvcReExtractParams defines parameters for SvcReExtract.
 type SvcReExtractParams struct {
-	// IdempotencyKey A UUID, for example. The same key within 24 hours gives the first answer again.
+	// IdempotencyKey For example a UUID. The same key within 24 hours returns the first answer again.
 	IdempotencyKey *string `json:"Idempotency-Key,omitempty"`
 }
 
 // SvcUpdateScraperRetentionParams defines parameters for SvcUpdateScraperRetention.
 type SvcUpdateScraperRetentionParams struct {
-	// IdempotencyKey A UUID, for example. The same key within 24 hours gives the first answer again.
+	// IdempotencyKey For example a UUID. The same key within 24 hours returns the first answer again.
 	IdempotencyKey *string `json:"Idempotency-Key,omitempty"`
 }
 
 // SvcRunScraperParams defines parameters for SvcRunScraper.
 type SvcRunScraperParams struct {
-	// MaxChargeMicros The run stops rather than cost more, in micros, millionths of a euro
+	// MaxChargeMicros The run stops before it costs more than this, in micros, millionths of a euro
 	MaxChargeMicros *int64 `form:"maxChargeMicros,omitempty" json:"maxChargeMicros,omitempty"`
 
-	// IdempotencyKey A UUID, for example. The same key within 24 hours gives the first answer again.
+	// IdempotencyKey For example a UUID. The same key within 24 hours returns the first answer again.
 	IdempotencyKey *string `json:"Idempotency-Key,omitempty"`
 }
 
 // SvcRunScraperByPostParams defines parameters for SvcRunScraperByPost.
 type SvcRunScraperByPostParams struct {
-	// MaxChargeMicros The run stops rather than cost more, in micros, millionths of a euro
+	// MaxChargeMicros The run stops before it costs more than this, in micros, millionths of a euro
 	MaxChargeMicros *int64 `form:"maxChargeMicros,omitempty" json:"maxChargeMicros,omitempty"`
 
-	// IdempotencyKey A UUID, for example. The same key within 24 hours gives the first answer again.
+	// IdempotencyKey For example a UUID. The same key within 24 hours returns the first answer again.
 	IdempotencyKey *string `json:"Idempotency-Key,omitempty"`
 }
 
 // SvcStopScraperParams defines parameters for SvcStopScraper.
 type SvcStopScraperParams struct {
-	// IdempotencyKey A UUID, for example. The same key within 24 hours gives the first answer again.
+	// IdempotencyKey For example a UUID. The same key within 24 hours returns the first answer again.
 	IdempotencyKey string `json:"Idempotency-Key"`
 }
 
 // SvcStopScraperByPostParams defines parameters for SvcStopScraperByPost.
 type SvcStopScraperByPostParams struct {
-	// IdempotencyKey A UUID, for example. The same key within 24 hours gives the first answer again.
+	// IdempotencyKey For example a UUID. The same key within 24 hours returns the first answer again.
 	IdempotencyKey string `json:"Idempotency-Key"`
 }
 
 // SvcListSitemapsParams defines parameters for SvcListSitemaps.
 type SvcListSitemapsParams struct {
-	// Page Zero-based; page times size may be at most 100,000
+	// Page Page number, from 0; page times size may be at most 100,000
 	Page *int64 `form:"page,omitempty" json:"page,omitempty"`
 	Size *int64 `form:"size,omitempty" json:"size,omitempty"`
 
-	// Sort url, image, imageTitle or lastSeen, then asc or desc: lastSeen,desc. As they were found unless told.
+	// Sort url, image, imageTitle or lastSeen, then asc or desc: lastSeen,desc. Default: in the order found.
 	Sort *[]string `form:"sort,omitempty" json:"sort,omitempty"`
 
 	// Filters JSON filter on url, image, imageTitle and lastSeen: {"url":{"$contains":"/shoes/"}}
 	Filters *string `form:"filters,omitempty" json:"filters,omitempty"`
 
-	// Search Text in the address, or in the image's address or title, in any case
+	// Search Text in the address, or in the image's address or title; case does not matter
 	Search *string `form:"search,omitempty" json:"search,omitempty"`
 
-	// Q As search; both have to be there
+	// Q Same as search; if both are given, both must match
 	Q *string `form:"q,omitempty" json:"q,omitempty"`
 
 	// From Seen at this time or later
@@ -4756,7 +4756,7 @@ type SvcListSitemapsParams struct {
 	// To Seen before this time
 	To *time.Time `form:"to,omitempty" json:"to,omitempty"`
 
-	// Restriction BASE_PATH keeps what is under the path of the scraper's address, up to its last slash. SLASH_COUNT keeps addresses with as many slashes as the scraper's has.
+	// Restriction BASE_PATH keeps addresses under the path of the scraper's address, up to its last slash. SLASH_COUNT keeps addresses with as many slashes as the scraper's address.
 	Restriction *SvcListSitemapsParamsRestriction `form:"restriction,omitempty" json:"restriction,omitempty"`
 }
 
@@ -4765,10 +4765,10 @@ type SvcListSitemapsParamsRestriction string
 
 // SvcHarvestSitemapsParams defines parameters for SvcHarvestSitemaps.
 type SvcHarvestSitemapsParams struct {
-	// Cap Addresses that are taken at most
+	// Cap Most addresses that are taken
 	Cap *int64 `form:"cap,omitempty" json:"cap,omitempty"`
 
-	// IdempotencyKey A UUID, for example. The same key within 24 hours gives the first answer again.
+	// IdempotencyKey For example a UUID. The same key within 24 hours returns the first answer again.
 	IdempotencyKey string `json:"Idempotency-Key"`
 }
 
@@ -4777,16 +4777,16 @@ type SvcPaymentNoticeJSONBody = map[string]interface{}
 
 // SvcPaymentNoticeParams defines parameters for SvcPaymentNotice.
 type SvcPaymentNoticeParams struct {
-	// StripeSignature By which the payment provider shows that it is it
+	// StripeSignature Signature of the payment provider
 	StripeSignature *string `json:"Stripe-Signature,omitempty"`
 }
 
 // SvcGetWalletStatementParams defines parameters for SvcGetWalletStatement.
 type SvcGetWalletStatementParams struct {
-	// Format html is a page to be printed
+	// Format html is a printable page
 	Format *SvcGetWalletStatementParamsFormat `form:"format,omitempty" json:"format,omitempty"`
 
-	// AcceptLanguage How numbers of a page are written
+	// AcceptLanguage Number format of the html page
 	AcceptLanguage *string `json:"Accept-Language,omitempty"`
 }
 
@@ -4795,13 +4795,13 @@ type SvcGetWalletStatementParamsFormat string
 
 // SvcStartTopUpParams defines parameters for SvcStartTopUp.
 type SvcStartTopUpParams struct {
-	// IdempotencyKey A UUID, for example. The same key within 24 hours gives the first answer again.
+	// IdempotencyKey For example a UUID. The same key within 24 hours returns the first answer again.
 	IdempotencyKey string `json:"Idempotency-Key"`
 }
 
 // SvcListWalletTransactionsParams defines parameters for SvcListWalletTransactions.
 type SvcListWalletTransactionsParams struct {
-	// Page Zero-based
+	// Page Page number, from 0
 	Page *int64 `form:"page,omitempty" json:"page,omitempty"`
 	Size *int64 `form:"size,omitempty" json:"size,omitempty"`
 
@@ -4821,10 +4821,10 @@ type SvcListAllWalletTransactionsParams struct {
 	To    *time.Time `form:"to,omitempty" json:"to,omitempty"`
 	Limit *int64     `form:"limit,omitempty" json:"limit,omitempty"`
 
-	// Cursor nextCursor of the page before
+	// Cursor nextCursor of the previous page
 	Cursor *string `form:"cursor,omitempty" json:"cursor,omitempty"`
 
-	// Format json answers a page; csv and jsonl answer all that follows, and limit does not count
+	// Format json returns one page; csv and jsonl return everything that follows, and ignore limit
 	Format *SvcListAllWalletTransactionsParamsFormat `form:"format,omitempty" json:"format,omitempty"`
 }
 
@@ -4833,7 +4833,7 @@ type SvcListAllWalletTransactionsParamsFormat string
 
 // SvcCreateWebhookParams defines parameters for SvcCreateWebhook.
 type SvcCreateWebhookParams struct {
-	// IdempotencyKey A UUID, for example. The same key within 24 hours gives the first answer again.
+	// IdempotencyKey For example a UUID. The same key within 24 hours returns the first answer again.
 	IdempotencyKey *string `json:"Idempotency-Key,omitempty"`
 }
 
@@ -4845,7 +4845,7 @@ type SvcListWebhookDeliveriesParams struct {
 
 // SvcRotateWebhookParams defines parameters for SvcRotateWebhook.
 type SvcRotateWebhookParams struct {
-	// IdempotencyKey A UUID, for example. The same key within 24 hours gives the first answer again.
+	// IdempotencyKey For example a UUID. The same key within 24 hours returns the first answer again.
 	IdempotencyKey *string `json:"Idempotency-Key,omitempty"`
 }
 
@@ -5015,12 +5015,12 @@ type ClientInterface interface {
 
 	// SvcListInvoices Lists the customer's invoices, newest first
 	//
-	// They are those of subscriptions, as the payment provider has told of them. Top-ups and charges are in the wallet's ledger.
+	// These are the invoices for subscriptions, as reported by the payment provider. Top-ups and charges are in the wallet's ledger.
 	//
 	// Corresponds with GET /api/billing-history (the `SvcListInvoices` operationId).
 	SvcListInvoices(ctx context.Context, params *SvcListInvoicesParams, reqEditors ...RequestEditorFn) (*http.Response, error)
 
-	// SvcGetCustomer Answers the customer's profile
+	// SvcGetCustomer Returns the customer's profile
 	//
 	// Access: read. Rate class: read.
 	//
@@ -5029,7 +5029,7 @@ type ClientInterface interface {
 
 	// SvcSignUpWithBody Signs the customer up
 	//
-	// The identity provider's user id becomes the customer's reference. Reference and e-mail address never change. A token of an OpenID Connect issuer says which address is verified; the body's is the same. Of a customer with accounts that sign in here it is the address of one of them.
+	// The identity provider's user id becomes the customer's reference. Reference and e-mail address never change. With a token of an OpenID Connect issuer, the body must have the address that the issuer verified. If the customer's accounts sign in here, it must have the address of one of them.
 	//
 	// Takes any type of body and a specified content type.
 	//
@@ -5038,7 +5038,7 @@ type ClientInterface interface {
 
 	// SvcSignUp Signs the customer up
 	//
-	// The identity provider's user id becomes the customer's reference. Reference and e-mail address never change. A token of an OpenID Connect issuer says which address is verified; the body's is the same. Of a customer with accounts that sign in here it is the address of one of them.
+	// The identity provider's user id becomes the customer's reference. Reference and e-mail address never change. With a token of an OpenID Connect issuer, the body must have the address that the issuer verified. If the customer's accounts sign in here, it must have the address of one of them.
 	//
 	// Takes a body of the `application/json` content type.
 	//
@@ -5063,9 +5063,9 @@ type ClientInterface interface {
 	// Corresponds with PUT /api/customer (the `SvcPutCustomer` operationId).
 	SvcPutCustomer(ctx context.Context, body SvcPutCustomerJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error)
 
-	// SvcExportCustomer Answers all that is the customer's, as one file
+	// SvcExportCustomer Returns all of the customer's data as one file
 	//
-	// Each line is {kind, value}. First come profile, additionalInfo, notificationPreferences, account with each passkey (accountId, passkey) of it, and grant. Then come wallet, subscription, invoice, key, webhook, group with each category and share (groupId, email) of it, schema and scraper. They are followed by site with each siteLink (siteId, link) of it, notification, feedback and transaction. Last come run with each link (jobId, url) and linkError (jobId, error) of it, and row. Values are as the other operations answer them; accounts, keys and webhooks have no secrets. Links, their errors and rows are those that are kept, of deleted groups and scrapers, too. It counts as one call, and as an open stream while it is sent. An answer that breaks off ends without its last chunk.
+	// Each line is {kind, value}. First come profile, additionalInfo, notificationPreferences, account with each of its passkeys (accountId, passkey), and grant. Then come wallet, subscription, invoice, key, webhook, group with each category and share (groupId, email), schema and scraper. Then come site with each siteLink (siteId, link), notification, feedback and transaction. Last come run with each link (jobId, url) and linkError (jobId, error), and row. Values are as other operations return them; accounts, keys and webhooks have no secrets. Links, link errors and rows are all those still kept, also from deleted groups and scrapers. The call counts as one call, and as an open stream while it is sent. An interrupted answer ends without its last chunk.
 	//
 	// Corresponds with GET /api/customer/export (the `SvcExportCustomer` operationId).
 	SvcExportCustomer(ctx context.Context, reqEditors ...RequestEditorFn) (*http.Response, error)
@@ -5077,14 +5077,14 @@ type ClientInterface interface {
 	// Corresponds with GET /api/customer/payment/canceled (the `SvcPaymentCanceled` operationId).
 	SvcPaymentCanceled(ctx context.Context, reqEditors ...RequestEditorFn) (*http.Response, error)
 
-	// SvcGetAdditionalInfo Answers all that the customer keeps
+	// SvcGetAdditionalInfo Returns all keys and values that the customer stores
 	//
 	// Access: read. Rate class: read.
 	//
 	// Corresponds with GET /api/customer/preferences/additional-info (the `SvcGetAdditionalInfo` operationId).
 	SvcGetAdditionalInfo(ctx context.Context, reqEditors ...RequestEditorFn) (*http.Response, error)
 
-	// SvcPutAdditionalInfoWithBody Keeps values under keys of the customer's own
+	// SvcPutAdditionalInfoWithBody Stores values under keys that the customer chooses
 	//
 	// Keys that are not named stay as they are. A customer has at most 100 keys, and 65,536 bytes of keys and values.
 	//
@@ -5093,7 +5093,7 @@ type ClientInterface interface {
 	// Corresponds with PUT /api/customer/preferences/additional-info (the `SvcPutAdditionalInfo` operationId).
 	SvcPutAdditionalInfoWithBody(ctx context.Context, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*http.Response, error)
 
-	// SvcPutAdditionalInfo Keeps values under keys of the customer's own
+	// SvcPutAdditionalInfo Stores values under keys that the customer chooses
 	//
 	// Keys that are not named stay as they are. A customer has at most 100 keys, and 65,536 bytes of keys and values.
 	//
@@ -5102,57 +5102,57 @@ type ClientInterface interface {
 	// Corresponds with PUT /api/customer/preferences/additional-info (the `SvcPutAdditionalInfo` operationId).
 	SvcPutAdditionalInfo(ctx context.Context, body SvcPutAdditionalInfoJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error)
 
-	// SvcDeleteAdditionalInfo Removes a key, and answers what remains
+	// SvcDeleteAdditionalInfo Removes a key, and returns what remains
 	//
-	// A key that is not there is removed already.
+	// Removing a key that does not exist changes nothing.
 	//
 	// Corresponds with DELETE /api/customer/preferences/additional-info/{key} (the `SvcDeleteAdditionalInfo` operationId).
 	SvcDeleteAdditionalInfo(ctx context.Context, key string, reqEditors ...RequestEditorFn) (*http.Response, error)
 
-	// SvcGetNotificationPreferences Answers by which ways the customer is told of each event
+	// SvcGetNotificationPreferences Returns how the customer is notified of each event
 	//
 	// Access: read. Rate class: read.
 	//
 	// Corresponds with GET /api/customer/preferences/notifications (the `SvcGetNotificationPreferences` operationId).
 	SvcGetNotificationPreferences(ctx context.Context, reqEditors ...RequestEditorFn) (*http.Response, error)
 
-	// SvcPutNotificationPreferencesWithBody Sets by which ways the customer is told of events
+	// SvcPutNotificationPreferencesWithBody Sets how the customer is notified of each event
 	//
-	// Events that are not named stay as they are. The ways are EMAIL, IN_APP, BOTH and NONE. What cannot be sent by e-mail stands in the application.
+	// Events that are not named stay as they are. The ways are EMAIL, IN_APP, BOTH and NONE. Notices that cannot be e-mailed appear in the application.
 	//
 	// Takes any type of body and a specified content type.
 	//
 	// Corresponds with PUT /api/customer/preferences/notifications (the `SvcPutNotificationPreferences` operationId).
 	SvcPutNotificationPreferencesWithBody(ctx context.Context, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*http.Response, error)
 
-	// SvcPutNotificationPreferences Sets by which ways the customer is told of events
+	// SvcPutNotificationPreferences Sets how the customer is notified of each event
 	//
-	// Events that are not named stay as they are. The ways are EMAIL, IN_APP, BOTH and NONE. What cannot be sent by e-mail stands in the application.
+	// Events that are not named stay as they are. The ways are EMAIL, IN_APP, BOTH and NONE. Notices that cannot be e-mailed appear in the application.
 	//
 	// Takes a body of the `application/json` content type.
 	//
 	// Corresponds with PUT /api/customer/preferences/notifications (the `SvcPutNotificationPreferences` operationId).
 	SvcPutNotificationPreferences(ctx context.Context, body SvcPutNotificationPreferencesJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error)
 
-	// SvcGetWalletPreferences Answers below which balance the wallet is low
+	// SvcGetWalletPreferences Returns the threshold below which the balance is low
 	//
 	// Access: read. Rate class: read.
 	//
 	// Corresponds with GET /api/customer/preferences/wallet (the `SvcGetWalletPreferences` operationId).
 	SvcGetWalletPreferences(ctx context.Context, reqEditors ...RequestEditorFn) (*http.Response, error)
 
-	// SvcPutWalletPreferencesWithBody Sets below which balance the wallet is low
+	// SvcPutWalletPreferencesWithBody Sets the threshold below which the balance is low
 	//
-	// A new wallet's threshold is 5 EUR. A balance that is below the new one already is not told.
+	// A new wallet's threshold is 5 EUR. If the balance is already below the new threshold, no notice is sent.
 	//
 	// Takes any type of body and a specified content type.
 	//
 	// Corresponds with PUT /api/customer/preferences/wallet (the `SvcPutWalletPreferences` operationId).
 	SvcPutWalletPreferencesWithBody(ctx context.Context, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*http.Response, error)
 
-	// SvcPutWalletPreferences Sets below which balance the wallet is low
+	// SvcPutWalletPreferences Sets the threshold below which the balance is low
 	//
-	// A new wallet's threshold is 5 EUR. A balance that is below the new one already is not told.
+	// A new wallet's threshold is 5 EUR. If the balance is already below the new threshold, no notice is sent.
 	//
 	// Takes a body of the `application/json` content type.
 	//
@@ -5173,32 +5173,32 @@ type ClientInterface interface {
 	// Corresponds with GET /api/customer/user-agreement (the `SvcUserAgreement` operationId).
 	SvcUserAgreement(ctx context.Context, reqEditors ...RequestEditorFn) (*http.Response, error)
 
-	// SvcStreamEvents Streams what changes of all that is the customer's
+	// SvcStreamEvents Streams changes to the customer's runs, wallet, top-ups and notifications
 	//
-	// Each event has the newest state of one thing: a run, the wallet, a top-up or a notification. A thing is told of 4 times a second at most; what changes meanwhile is told together. The first frame has an id alone: what changes behind it is told. What has changed together has its id in the last of its events. After resync whatever is shown is to be read again: too much has changed since Last-Event-ID, or nobody knows.
+	// Each event has the newest state of one thing: a run, the wallet, a top-up or a notification. Each thing has at most 4 events a second; changes in between are combined. The first frame has only an id, and all later changes are sent. Of events for changes made together, only the last has the id. After resync, reload what is shown: too much has changed since Last-Event-ID, or it is unknown how much.
 	//
 	// Corresponds with GET /api/events/stream (the `SvcStreamEvents` operationId).
 	SvcStreamEvents(ctx context.Context, params *SvcStreamEventsParams, reqEditors ...RequestEditorFn) (*http.Response, error)
 
 	// SvcIssueTicket Makes a ticket that opens one stream of events
 	//
-	// For pages of browsers, which cannot send a bearer credential with a stream. It is good for a minute, once, at any server, and its stream ends with the credential that asked for it. A page that is signed in by cookie needs none. Beyond 20 of a customer the oldest one goes.
+	// For browser pages, which cannot send a bearer credential with a stream. A ticket is valid for a minute, once, on any server. Its stream ends when the credential that asked for it does. A page signed in by cookie needs none. Beyond 20 tickets of a customer, the oldest one is dropped.
 	//
 	// Corresponds with POST /api/events/ticket (the `SvcIssueTicket` operationId).
 	SvcIssueTicket(ctx context.Context, reqEditors ...RequestEditorFn) (*http.Response, error)
 
-	// SvcGiveFeedbackWithBody Tells the operators of the service what the customer thinks of it
+	// SvcGiveFeedbackWithBody Sends the customer's feedback to the operators of the service
 	//
-	// A customer does so 10 times a day (UTC) at most. It is kept for 400 days; the oldest makes room beyond 200.
+	// A customer may send feedback 10 times a day (UTC). It is kept for 400 days; beyond 200, the oldest is removed.
 	//
 	// Takes any type of body and a specified content type.
 	//
 	// Corresponds with POST /api/feedback (the `SvcGiveFeedback` operationId).
 	SvcGiveFeedbackWithBody(ctx context.Context, params *SvcGiveFeedbackParams, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*http.Response, error)
 
-	// SvcGiveFeedback Tells the operators of the service what the customer thinks of it
+	// SvcGiveFeedback Sends the customer's feedback to the operators of the service
 	//
-	// A customer does so 10 times a day (UTC) at most. It is kept for 400 days; the oldest makes room beyond 200.
+	// A customer may send feedback 10 times a day (UTC). It is kept for 400 days; beyond 200, the oldest is removed.
 	//
 	// Takes a body of the `application/json` content type.
 	//
@@ -5207,7 +5207,7 @@ type ClientInterface interface {
 
 	// SvcGenerateKey Makes an API key
 	//
-	// The answer holds the whole key, once. Its secret has 256 random bits. Keys of scope LLM_READ and LLM_FULL cannot make keys. A key that has expired is refused like an unknown one, and stays in the list until it is deleted.
+	// Only this answer holds the whole key. Its secret has 256 random bits. Keys of scope LLM_READ and LLM_FULL cannot make keys. An expired key is refused like an unknown one, and stays in the list until it is deleted.
 	//
 	// Corresponds with PUT /api/key/generate (the `SvcGenerateKey` operationId).
 	SvcGenerateKey(ctx context.Context, params *SvcGenerateKeyParams, reqEditors ...RequestEditorFn) (*http.Response, error)
@@ -5219,7 +5219,7 @@ type ClientInterface interface {
 	// Corresponds with GET /api/key/list (the `SvcListKeys` operationId).
 	SvcListKeys(ctx context.Context, params *SvcListKeysParams, reqEditors ...RequestEditorFn) (*http.Response, error)
 
-	// SvcWhoami Says who the credential belongs to
+	// SvcWhoami Returns who the credential belongs to
 	//
 	// Access: read. Rate class: read.
 	//
@@ -5228,21 +5228,21 @@ type ClientInterface interface {
 
 	// SvcDeleteKey Revokes an API key at once
 	//
-	// A key may revoke any key of its customer, itself included; keys of scope LLM_READ may not.
+	// A key may revoke any key of its customer, itself included; keys of scope LLM_READ cannot.
 	//
 	// Corresponds with DELETE /api/key/{id} (the `SvcDeleteKey` operationId).
 	SvcDeleteKey(ctx context.Context, id string, reqEditors ...RequestEditorFn) (*http.Response, error)
 
 	// SvcListNotifications Lists the customer's notifications, newest first
 	//
-	// They stay for 90 days. Beyond 1,000 the oldest one that was read goes. While none was read, the newest one counts those that find no room.
+	// Notifications are kept for 90 days. Beyond 1,000, the oldest read one is removed. If none was read, the newest one counts those that found no room.
 	//
 	// Corresponds with GET /api/notifications (the `SvcListNotifications` operationId).
 	SvcListNotifications(ctx context.Context, params *SvcListNotificationsParams, reqEditors ...RequestEditorFn) (*http.Response, error)
 
-	// SvcReadNotifications Notes that all notifications were read
+	// SvcReadNotifications Marks all notifications as read
 	//
-	// Answers how many are unread then: those that came meanwhile.
+	// Returns how many are then unread: those that came meanwhile.
 	//
 	// Corresponds with POST /api/notifications/read (the `SvcReadNotifications` operationId).
 	SvcReadNotifications(ctx context.Context, reqEditors ...RequestEditorFn) (*http.Response, error)
@@ -5254,18 +5254,18 @@ type ClientInterface interface {
 	// Corresponds with GET /api/notifications/unread (the `SvcCountUnreadNotifications` operationId).
 	SvcCountUnreadNotifications(ctx context.Context, reqEditors ...RequestEditorFn) (*http.Response, error)
 
-	// SvcPutNotificationWithBody Notes that a notification was read, or that it was not
+	// SvcPutNotificationWithBody Marks a notification as read or unread
 	//
-	// Answers how many are unread then.
+	// Returns how many are then unread.
 	//
 	// Takes any type of body and a specified content type.
 	//
 	// Corresponds with PUT /api/notifications/{id} (the `SvcPutNotification` operationId).
 	SvcPutNotificationWithBody(ctx context.Context, id string, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*http.Response, error)
 
-	// SvcPutNotification Notes that a notification was read, or that it was not
+	// SvcPutNotification Marks a notification as read or unread
 	//
-	// Answers how many are unread then.
+	// Returns how many are then unread.
 	//
 	// Takes a body of the `application/json` content type.
 	//
@@ -5274,7 +5274,7 @@ type ClientInterface interface {
 
 	// SvcListPlans Lists the legacy plans with their features and limits, by level
 	//
-	// A customer without a subscription pays as it goes. It has every feature, and none of these limits.
+	// A customer without a subscription is on pay-as-you-go. It has every feature and none of these limits.
 	//
 	// Corresponds with GET /api/plan-features (the `SvcListPlans` operationId).
 	SvcListPlans(ctx context.Context, reqEditors ...RequestEditorFn) (*http.Response, error)
@@ -5288,7 +5288,7 @@ type ClientInterface interface {
 
 	// SvcCreateCustomerSchemaWithBody Creates a schema of the customer, or replaces the one with the given id
 	//
-	// The content is compiled: what cannot check a row is refused, with its place. Runs that began before a change go on with the schema as it was.
+	// The content is compiled: a schema that cannot check rows is refused, and the error says where. Runs that began before a change continue with the old schema.
 	//
 	// Takes any type of body and a specified content type.
 	//
@@ -5297,7 +5297,7 @@ type ClientInterface interface {
 
 	// SvcCreateCustomerSchema Creates a schema of the customer, or replaces the one with the given id
 	//
-	// The content is compiled: what cannot check a row is refused, with its place. Runs that began before a change go on with the schema as it was.
+	// The content is compiled: a schema that cannot check rows is refused, and the error says where. Runs that began before a change continue with the old schema.
 	//
 	// Takes a body of the `application/json` content type.
 	//
@@ -5306,14 +5306,14 @@ type ClientInterface interface {
 
 	// SvcDeleteCustomerSchema Deletes a schema of the customer after a preview
 	//
-	// Needs the token of a preview, as ?token= or X-Preview-Token; without one, a preview of the same deletion by the same customer that still holds. AI_CONF scrapers that refer to the schema stay and fail at their next run.
+	// Needs the token of a preview, as ?token= or X-Preview-Token. Without ?token= or the header, a valid preview of the same deletion by the same customer is enough. AI_CONF scrapers that refer to the schema stay, and fail at their next run.
 	//
 	// Corresponds with DELETE /api/schema/customer/{id} (the `SvcDeleteCustomerSchema` operationId).
 	SvcDeleteCustomerSchema(ctx context.Context, id string, params *SvcDeleteCustomerSchemaParams, reqEditors ...RequestEditorFn) (*http.Response, error)
 
-	// SvcPreviewDeleteCustomerSchema Shows what the deletion of a schema of the customer would do
+	// SvcPreviewDeleteCustomerSchema Shows what deleting a schema of the customer would do
 	//
-	// Show its warnings before the deletion. The token lets that through once, within 5 minutes, with the same parameters, unless what hangs on the target changes meanwhile.
+	// Show the warnings to the user before the deletion. The token is valid once, within 5 minutes, with the same parameters, unless what depends on the target changes meanwhile.
 	//
 	// Corresponds with POST /api/schema/customer/{id}/preview-delete (the `SvcPreviewDeleteCustomerSchema` operationId).
 	SvcPreviewDeleteCustomerSchema(ctx context.Context, id string, reqEditors ...RequestEditorFn) (*http.Response, error)
@@ -5327,14 +5327,14 @@ type ClientInterface interface {
 
 	// SvcListSchemaItems Lists common field names with their JSON types
 	//
-	// AI_CONF finds these in what pages state; other names work too.
+	// AI_CONF finds these fields in pages' structured data; other names work, too.
 	//
 	// Corresponds with GET /api/schema/items/existing (the `SvcListSchemaItems` operationId).
 	SvcListSchemaItems(ctx context.Context, reqEditors ...RequestEditorFn) (*http.Response, error)
 
 	// SvcCreateScraperWithBody Creates a scraper, or replaces the one with the given id
 	//
-	// All of it is sent always. An id that is not one of the customer's scrapers is refused. What this version cannot run (other types) is refused with type_not_runnable rather than kept and ignored. Of a FILE scraper, sent with its id, name, groupRef and config.retentionCount may change; what it has none of is refused. Rows stay in the group that they were stored in. MARKETPLACE and SEARCH_ENGINE_SEARCH have fields of their own. Rows of a shop have position (in a list), title, url, price, priceMax, listPrice, currency, availability, condition and brand. They have sku, gtin, mpn, productId, category, rating, reviewCount, image, images, description and platform, too. Rows of a search have position, title, url, snippet, kind, query and page. APPLICATION_LD_JSON has a row for each thing that a page states (a Product, each element of an ItemList, each variant of a ProductGroup). Its properties are columns. Those of items within it are joined with an underscore (offers_price, brand_name). Several values are an array, and references are followed. itemsConfig may choose and name some, by column or by path (offers.price). AI_CONF has the properties of its schema. A row that does not fit the schema is dropped, not stored and not charged. A page that has no other ends with the error row_rejected. It is model_unavailable or model_limit_reached where the language model, asked for what the page does not state, gave no answer. It is no_rows where the page states nothing and there is no model.
+	// Always send the whole scraper. An id that is not one of the customer's scrapers is refused. Types that this version cannot run are refused with type_not_runnable. For a FILE scraper, sent with its id, only name, groupRef and config.retentionCount may change; settings that it does not have are refused. Rows stay in the group in which they were stored. MARKETPLACE and SEARCH_ENGINE_SEARCH have fixed fields. Shop rows have position (in a list), title, url, price, priceMax, listPrice, currency, availability, condition and brand. They also have sku, gtin, mpn, productId, category, rating, reviewCount, image, images, description and platform. Search rows have position, title, url, snippet, kind, query and page. APPLICATION_LD_JSON makes a row for each thing in the page's structured data: a Product, each element of an ItemList, each variant of a ProductGroup. Its properties are columns. Names of nested properties are joined with an underscore (offers_price, brand_name). Several values become an array, and references are followed. itemsConfig may select and rename columns, by column or by path (offers.price). AI_CONF has the properties of its schema. A row that does not fit the schema is neither stored nor charged. If a page has only such rows, it ends with the error row_rejected. If the language model was asked for missing values and gave no answer, the error is model_unavailable or model_limit_reached. If the page states nothing and there is no model, it is no_rows.
 	//
 	// Takes any type of body and a specified content type.
 	//
@@ -5343,39 +5343,39 @@ type ClientInterface interface {
 
 	// SvcCreateScraper Creates a scraper, or replaces the one with the given id
 	//
-	// All of it is sent always. An id that is not one of the customer's scrapers is refused. What this version cannot run (other types) is refused with type_not_runnable rather than kept and ignored. Of a FILE scraper, sent with its id, name, groupRef and config.retentionCount may change; what it has none of is refused. Rows stay in the group that they were stored in. MARKETPLACE and SEARCH_ENGINE_SEARCH have fields of their own. Rows of a shop have position (in a list), title, url, price, priceMax, listPrice, currency, availability, condition and brand. They have sku, gtin, mpn, productId, category, rating, reviewCount, image, images, description and platform, too. Rows of a search have position, title, url, snippet, kind, query and page. APPLICATION_LD_JSON has a row for each thing that a page states (a Product, each element of an ItemList, each variant of a ProductGroup). Its properties are columns. Those of items within it are joined with an underscore (offers_price, brand_name). Several values are an array, and references are followed. itemsConfig may choose and name some, by column or by path (offers.price). AI_CONF has the properties of its schema. A row that does not fit the schema is dropped, not stored and not charged. A page that has no other ends with the error row_rejected. It is model_unavailable or model_limit_reached where the language model, asked for what the page does not state, gave no answer. It is no_rows where the page states nothing and there is no model.
+	// Always send the whole scraper. An id that is not one of the customer's scrapers is refused. Types that this version cannot run are refused with type_not_runnable. For a FILE scraper, sent with its id, only name, groupRef and config.retentionCount may change; settings that it does not have are refused. Rows stay in the group in which they were stored. MARKETPLACE and SEARCH_ENGINE_SEARCH have fixed fields. Shop rows have position (in a list), title, url, price, priceMax, listPrice, currency, availability, condition and brand. They also have sku, gtin, mpn, productId, category, rating, reviewCount, image, images, description and platform. Search rows have position, title, url, snippet, kind, query and page. APPLICATION_LD_JSON makes a row for each thing in the page's structured data: a Product, each element of an ItemList, each variant of a ProductGroup. Its properties are columns. Names of nested properties are joined with an underscore (offers_price, brand_name). Several values become an array, and references are followed. itemsConfig may select and rename columns, by column or by path (offers.price). AI_CONF has the properties of its schema. A row that does not fit the schema is neither stored nor charged. If a page has only such rows, it ends with the error row_rejected. If the language model was asked for missing values and gave no answer, the error is model_unavailable or model_limit_reached. If the page states nothing and there is no model, it is no_rows.
 	//
 	// Takes a body of the `application/json` content type.
 	//
 	// Corresponds with PUT /api/scraper (the `SvcCreateScraper` operationId).
 	SvcCreateScraper(ctx context.Context, params *SvcCreateScraperParams, body SvcCreateScraperJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error)
 
-	// SvcReleaseScraperJob Has a run that is held back count as its scraper's last one
+	// SvcReleaseScraperJob Releases a run that is held back, so that it counts as its scraper's last run
 	//
-	// A run of a group with quarantine that is unlike the runs before it is held back; its quarantineReason says why. Released, it counts, and later runs are compared with it, too. A run that is not held back stays as it is.
+	// In a group with quarantine, a run that is unlike earlier ones is held back; its quarantineReason says why. Once released, it counts, and later runs are compared with it, too. A run that is not held back stays as it is.
 	//
 	// Corresponds with POST /api/scraper-job-status/{id}/release (the `SvcReleaseScraperJob` operationId).
 	SvcReleaseScraperJob(ctx context.Context, id string, params *SvcReleaseScraperJobParams, reqEditors ...RequestEditorFn) (*http.Response, error)
 
 	// SvcStreamScraperJob Streams the progress of a run
 	//
-	// Events named status, each with the whole progress. The first one comes at once. The last one has the final state, and then the stream ends. Ids are the job's index in the log of changes. Whoever comes back gets the newest state first, so nothing that Last-Event-ID names has to be sent again.
+	// Events named status, each with the whole progress. The first event comes at once. The last one has the final state, and then the stream ends. Ids are the job's index in the change log. A client that reconnects gets the newest state first, so nothing is replayed from Last-Event-ID.
 	//
 	// Corresponds with GET /api/scraper-job-status/{id}/stream (the `SvcStreamScraperJob` operationId).
 	SvcStreamScraperJob(ctx context.Context, id string, reqEditors ...RequestEditorFn) (*http.Response, error)
 
-	// SvcPreviewScraperFromCurlWithBody Proposes scrapers for the answer to a request, given as a curl command
+	// SvcPreviewScraperFromCurlWithBody Proposes scrapers for the answer to a request given as a curl command
 	//
-	// Every strategy that fits the page is tried. What makes rows is proposed, the best first, each with its first rows. A run would give the same ones. An empty array says that nothing was found, and the header Shoal-Reason why. The page is fetched and paid like any other. One on which nothing was found costs nothing. Nothing is saved. The call waits up to 55 s; who hangs up ends it.
+	// Every strategy that fits the page is tried. Those that make rows are proposed, best first, each with its first rows. A run would give the same rows. If nothing was found, the array is empty and the header Shoal-Reason says why. The page is fetched and charged like any other. If nothing was found, it costs nothing. Nothing is saved. The call waits up to 55 s; disconnecting ends it.
 	//
 	// Takes any type of body and a specified content type.
 	//
 	// Corresponds with POST /api/scraper-simple/curl-based (the `SvcPreviewScraperFromCurl` operationId).
 	SvcPreviewScraperFromCurlWithBody(ctx context.Context, params *SvcPreviewScraperFromCurlParams, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*http.Response, error)
 
-	// SvcPreviewScraperFromCurl Proposes scrapers for the answer to a request, given as a curl command
+	// SvcPreviewScraperFromCurl Proposes scrapers for the answer to a request given as a curl command
 	//
-	// Every strategy that fits the page is tried. What makes rows is proposed, the best first, each with its first rows. A run would give the same ones. An empty array says that nothing was found, and the header Shoal-Reason why. The page is fetched and paid like any other. One on which nothing was found costs nothing. Nothing is saved. The call waits up to 55 s; who hangs up ends it.
+	// Every strategy that fits the page is tried. Those that make rows are proposed, best first, each with its first rows. A run would give the same rows. If nothing was found, the array is empty and the header Shoal-Reason says why. The page is fetched and charged like any other. If nothing was found, it costs nothing. Nothing is saved. The call waits up to 55 s; disconnecting ends it.
 	//
 	// Takes a body of the `application/json` content type.
 	//
@@ -5384,7 +5384,7 @@ type ClientInterface interface {
 
 	// SvcPreviewPageWithBody Shows a page to pick fields on
 	//
-	// The page comes as elements and texts without attributes, so that it can be shown without anything of it running, loading or sending. Scripts, styles and images are left out, and so is what is beyond 480 KiB or 10,000 elements. The page is fetched and paid like any other, and is kept for 10 minutes. Picks on it, and calls for the same address, are free until then, as far as the cache does not lose it. Nothing is saved.
+	// The page comes as elements and texts without attributes, so that nothing in it can run, load or send. Scripts, styles and images are left out, and so is everything beyond 480 KiB or 10,000 elements. The page is fetched and charged like any other, and is kept for 10 minutes. Until then, picks on it and calls for the same address are free, unless the cache loses it. Nothing is saved.
 	//
 	// Takes any type of body and a specified content type.
 	//
@@ -5393,43 +5393,43 @@ type ClientInterface interface {
 
 	// SvcPreviewPage Shows a page to pick fields on
 	//
-	// The page comes as elements and texts without attributes, so that it can be shown without anything of it running, loading or sending. Scripts, styles and images are left out, and so is what is beyond 480 KiB or 10,000 elements. The page is fetched and paid like any other, and is kept for 10 minutes. Picks on it, and calls for the same address, are free until then, as far as the cache does not lose it. Nothing is saved.
+	// The page comes as elements and texts without attributes, so that nothing in it can run, load or send. Scripts, styles and images are left out, and so is everything beyond 480 KiB or 10,000 elements. The page is fetched and charged like any other, and is kept for 10 minutes. Until then, picks on it and calls for the same address are free, unless the cache loses it. Nothing is saved.
 	//
 	// Takes a body of the `application/json` content type.
 	//
 	// Corresponds with POST /api/scraper-simple/page (the `SvcPreviewPage` operationId).
 	SvcPreviewPage(ctx context.Context, params *SvcPreviewPageParams, body SvcPreviewPageJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error)
 
-	// SvcPickOnPageWithBody Makes a field of an element of a page, and rows of all fields
+	// SvcPickOnPageWithBody Makes a field from an element of a page, and rows from all fields
 	//
-	// The page was asked for by POST /api/scraper-simple/page, and is kept for 10 minutes: a pick fetches nothing and costs nothing. The first field of MULTIPLE_PRODUCTS is found in all elements that stand like the picked one. Each is a row, and later fields are found in each row. Rows are of the page as it is kept. Where its end is left out, a run has more of them.
+	// The page comes from POST /api/scraper-simple/page, and is kept for 10 minutes: a pick fetches nothing and costs nothing. The first field of MULTIPLE_PRODUCTS matches all elements in positions like the picked one. Each is a row, and later fields are found within each row. Rows are made from the kept page. If its end was left out, a run has more rows.
 	//
 	// Takes any type of body and a specified content type.
 	//
 	// Corresponds with POST /api/scraper-simple/page/pick (the `SvcPickOnPage` operationId).
 	SvcPickOnPageWithBody(ctx context.Context, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*http.Response, error)
 
-	// SvcPickOnPage Makes a field of an element of a page, and rows of all fields
+	// SvcPickOnPage Makes a field from an element of a page, and rows from all fields
 	//
-	// The page was asked for by POST /api/scraper-simple/page, and is kept for 10 minutes: a pick fetches nothing and costs nothing. The first field of MULTIPLE_PRODUCTS is found in all elements that stand like the picked one. Each is a row, and later fields are found in each row. Rows are of the page as it is kept. Where its end is left out, a run has more of them.
+	// The page comes from POST /api/scraper-simple/page, and is kept for 10 minutes: a pick fetches nothing and costs nothing. The first field of MULTIPLE_PRODUCTS matches all elements in positions like the picked one. Each is a row, and later fields are found within each row. Rows are made from the kept page. If its end was left out, a run has more rows.
 	//
 	// Takes a body of the `application/json` content type.
 	//
 	// Corresponds with POST /api/scraper-simple/page/pick (the `SvcPickOnPage` operationId).
 	SvcPickOnPage(ctx context.Context, body SvcPickOnPageJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error)
 
-	// SvcPreviewFromUrlWithBody Looks for fields on a page by their names
+	// SvcPreviewFromUrlWithBody Finds fields on a page by name
 	//
-	// The names are hints. They are looked up in what the page states for machines, in its tables and lists of labels, and in elements that are called so. What a proposal for the page would find counts, too. Where the server has one, a language model is asked for the rest. Of a list the first item counts. The page is fetched and paid like any other. One that says nothing of what is asked costs nothing, and the header Shoal-Reason says why. Nothing is saved.
+	// The names are hints. They are looked up in the page's structured data, in its tables and label lists, and in elements with such names. What a proposal for the page would find counts, too. If the server has a language model, it is asked for the rest. If the page is a list, the first item counts. The page is fetched and charged like any other. If none of the fields is found, it costs nothing, and the header Shoal-Reason says why. Nothing is saved.
 	//
 	// Takes any type of body and a specified content type.
 	//
 	// Corresponds with POST /api/scraper-simple/preview-from-url (the `SvcPreviewFromUrl` operationId).
 	SvcPreviewFromUrlWithBody(ctx context.Context, params *SvcPreviewFromUrlParams, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*http.Response, error)
 
-	// SvcPreviewFromUrl Looks for fields on a page by their names
+	// SvcPreviewFromUrl Finds fields on a page by name
 	//
-	// The names are hints. They are looked up in what the page states for machines, in its tables and lists of labels, and in elements that are called so. What a proposal for the page would find counts, too. Where the server has one, a language model is asked for the rest. Of a list the first item counts. The page is fetched and paid like any other. One that says nothing of what is asked costs nothing, and the header Shoal-Reason says why. Nothing is saved.
+	// The names are hints. They are looked up in the page's structured data, in its tables and label lists, and in elements with such names. What a proposal for the page would find counts, too. If the server has a language model, it is asked for the rest. If the page is a list, the first item counts. The page is fetched and charged like any other. If none of the fields is found, it costs nothing, and the header Shoal-Reason says why. Nothing is saved.
 	//
 	// Takes a body of the `application/json` content type.
 	//
@@ -5438,7 +5438,7 @@ type ClientInterface interface {
 
 	// SvcPreviewScraperFromUrlWithBody Proposes scrapers for a page
 	//
-	// Every strategy that fits the page is tried. What makes rows is proposed, the best first, each with its first rows. A run would give the same ones. An empty array says that nothing was found, and the header Shoal-Reason why. The page is fetched and paid like any other. One on which nothing was found costs nothing. Nothing is saved. The call waits up to 55 s; who hangs up ends it.
+	// Every strategy that fits the page is tried. Those that make rows are proposed, best first, each with its first rows. A run would give the same rows. If nothing was found, the array is empty and the header Shoal-Reason says why. The page is fetched and charged like any other. If nothing was found, it costs nothing. Nothing is saved. The call waits up to 55 s; disconnecting ends it.
 	//
 	// Takes any type of body and a specified content type.
 	//
@@ -5447,14 +5447,14 @@ type ClientInterface interface {
 
 	// SvcPreviewScraperFromUrl Proposes scrapers for a page
 	//
-	// Every strategy that fits the page is tried. What makes rows is proposed, the best first, each with its first rows. A run would give the same ones. An empty array says that nothing was found, and the header Shoal-Reason why. The page is fetched and paid like any other. One on which nothing was found costs nothing. Nothing is saved. The call waits up to 55 s; who hangs up ends it.
+	// Every strategy that fits the page is tried. Those that make rows are proposed, best first, each with its first rows. A run would give the same rows. If nothing was found, the array is empty and the header Shoal-Reason says why. The page is fetched and charged like any other. If nothing was found, it costs nothing. Nothing is saved. The call waits up to 55 s; disconnecting ends it.
 	//
 	// Takes a body of the `application/json` content type.
 	//
 	// Corresponds with POST /api/scraper-simple/url-based (the `SvcPreviewScraperFromUrl` operationId).
 	SvcPreviewScraperFromUrl(ctx context.Context, params *SvcPreviewScraperFromUrlParams, body SvcPreviewScraperFromUrlJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error)
 
-	// SvcGetConfigParameters Answers the limits of the caller's file uploads
+	// SvcGetConfigParameters Returns the limits of the caller's file uploads
 	//
 	// Access: read. Rate class: read.
 	//
@@ -5463,63 +5463,63 @@ type ClientInterface interface {
 
 	// SvcDeleteRunData Deletes a run's rows after a preview
 	//
-	// Needs the token of a preview, as ?token= or X-Preview-Token; without one, a preview of the same deletion by the same customer that still holds. A run that is under way is stopped. Nobody sees its rows from then on, and they go in the background. The scraper's last run is the one before it. Its record stays, and so does what was charged.
+	// Needs the token of a preview, as ?token= or X-Preview-Token. Without ?token= or the header, a valid preview of the same deletion by the same customer is enough. A run under way is stopped. Its rows are hidden at once and deleted in the background. The run before it becomes the scraper's last run. Its record and its charges stay.
 	//
 	// Corresponds with DELETE /api/scraper/data (the `SvcDeleteRunData` operationId).
 	SvcDeleteRunData(ctx context.Context, params *SvcDeleteRunDataParams, reqEditors ...RequestEditorFn) (*http.Response, error)
 
-	// SvcGetData Reads rows to their end, page by page, by cursor
+	// SvcGetData Reads all rows, page by page, by cursor
 	//
-	// Rows come in the order in which they were stored, unless sort names a field. A read sees what was there when it began: rows stored later need a new read. A cursor is refused once rows that it reads are deleted. A page may have fewer rows than limit although more follow, when they are large. The rows of a scraper that had runs in several groups come group by group, unless they are sorted. In the order of a field numbers, and text that is a number, come first. Other text follows by code point (its first 256 bytes), then booleans, then other values. Rows without the field or with null are last, whatever the direction. Equal ones come as they were stored. The first two pages look at all rows each, and then one of 50,000 rows does. Others cost their own share if they are asked for within two minutes of the one before. Skip to pages far behind.
+	// Rows come in the order in which they were stored, unless sort names a field. A read sees the rows that existed when it began; rows stored later need a new read. A cursor is refused once rows that it reads are deleted. A page of large rows may have fewer than limit although more follow. If a scraper had runs in several groups, its rows come group by group, unless sorted. When sorted by a field, numbers and numeric text come first. Other text follows by code point (its first 256 bytes), then booleans, then other values. Rows with null or without the field come last in either direction. Equal rows stay in the order in which they were stored. Sorting scans all rows for each of the first two pages, and then once for each 50,000 rows. Other pages are cheap within two minutes of the previous one. To reach a distant page, use skip.
 	//
 	// Corresponds with GET /api/scraper/data (the `SvcGetData` operationId).
 	SvcGetData(ctx context.Context, params *SvcGetDataParams, reqEditors ...RequestEditorFn) (*http.Response, error)
 
 	// SvcDiffRuns Compares the rows of two runs of a scraper
 	//
-	// It answers the rows that were added, removed or changed, with what they were before. Both runs have ended. null counts as a member that is not there. What was added or changed comes in the order of the newer run, then what was removed in that of the older one. Beyond 200,000 rows it comes so part by part. A page costs its own share if it is asked for within two minutes of the one before. Later it may compare both runs anew, so a long comparison is best read as jsonl. A key that no row has is refused.
+	// It returns the rows that were added, removed or changed, with their previous values. Both runs must have ended. A null member counts as absent. Added and changed rows come first, in the order of the newer run. Removed rows follow in the order of the older run. Beyond 200,000 rows, this order holds within each part. The next page is cheap within two minutes of the previous one. After that both runs may be compared again, so read a long comparison as jsonl. A key that no row has is refused.
 	//
 	// Corresponds with GET /api/scraper/data/diff (the `SvcDiffRuns` operationId).
 	SvcDiffRuns(ctx context.Context, params *SvcDiffRunsParams, reqEditors ...RequestEditorFn) (*http.Response, error)
 
-	// SvcExportData Answers rows as one file, whatever their number
+	// SvcExportData Returns any number of rows as one file
 	//
-	// It counts as one call, and as an open stream while it is sent. Rows come as by GET /api/scraper/data: in the order in which they were stored, or of sort, as they were when the call came. A sorted file looks at all rows once for each 50,000 of them. jsonl is each row as it was stored, one a line. The columns of other formats are the configured fields in their order, then all others in the order in which rows first have them. Those that the server adds (_…) come last. With fields, the columns are exactly those. No cell holds a formula. xlsx is a sheet called data: 100,000 rows and 256 MiB of them at most, else export_too_large. Text beyond 32,767 characters is cut there, and control characters that a sheet cannot hold are replaced. Numbers of more than 15 digits are text. In parquet a column has the type that all its values have: text, boolean, integer of 64 bits, or double. Where that would change one, and for objects and arrays, the column is JSON. It has 2,000 columns at most, the others 16,384. An answer that breaks off ends without its last chunk.
+	// The call counts as one call, and as an open stream while it is sent. As in GET /api/scraper/data, rows come in the order in which they were stored, or by sort. They are as of the call. A sorted file scans all rows once for each 50,000 of them. jsonl has each row as stored, one per line. In other formats, columns are the configured fields in their order, then others in order of first appearance. Columns that the server adds (_…) come last. With fields, the columns are exactly those. No cell holds a formula. xlsx has one sheet called data, with at most 100,000 rows and 256 MiB of rows; more gives export_too_large. In xlsx, text is cut at 32,767 characters, and control characters that a sheet cannot hold are replaced. Numbers of more than 15 digits become text. A parquet column has the type of all its values: text, boolean, 64-bit integer or double. If that would change a value, and for objects and arrays, the column is JSON. parquet has at most 2,000 columns, the other formats 16,384. An interrupted answer ends without its last chunk.
 	//
 	// Corresponds with GET /api/scraper/data/export (the `SvcExportData` operationId).
 	SvcExportData(ctx context.Context, params *SvcExportDataParams, reqEditors ...RequestEditorFn) (*http.Response, error)
 
-	// SvcListKeptExports Lists the customer's kept exports, the newest first
+	// SvcListKeptExports Lists the customer's kept exports, newest first
 	//
 	// Access: read. Feature of plans: DATA_EXPORT. Rate class: read.
 	//
 	// Corresponds with GET /api/scraper/data/exports (the `SvcListKeptExports` operationId).
 	SvcListKeptExports(ctx context.Context, reqEditors ...RequestEditorFn) (*http.Response, error)
 
-	// SvcKeepExport Has rows written to a file that is kept for 7 days
+	// SvcKeepExport Writes rows to a file that is kept for 7 days
 	//
-	// The file has the rows as they are when the call comes, in the form of GET /api/scraper/data/export. It is written in the background: its state is WAITING, then READY or FAILED. It fails when rows were removed before it was written. It is not written, or read, once whoever asked for it may not read the rows any more. A customer keeps 20 exports at most, and 8 GiB of files. One file has at most 4 GiB.
+	// The file has the rows as of the call, in the format of GET /api/scraper/data/export. It is written in the background: its state is WAITING, then READY or FAILED. It fails if rows are removed before it is written. It can neither be written nor read once its creator may no longer read the rows. A customer keeps at most 20 exports and 8 GiB of files. A file has at most 4 GiB.
 	//
 	// Corresponds with POST /api/scraper/data/exports (the `SvcKeepExport` operationId).
 	SvcKeepExport(ctx context.Context, params *SvcKeepExportParams, reqEditors ...RequestEditorFn) (*http.Response, error)
 
-	// SvcDeleteKeptExport Removes a kept export with its file, or gives it up
+	// SvcDeleteKeptExport Removes a kept export with its file, or cancels it
 	//
 	// Access: write. Rate class: general.
 	//
 	// Corresponds with DELETE /api/scraper/data/exports/{id} (the `SvcDeleteKeptExport` operationId).
 	SvcDeleteKeptExport(ctx context.Context, id string, params *SvcDeleteKeptExportParams, reqEditors ...RequestEditorFn) (*http.Response, error)
 
-	// SvcGetKeptExport Says how it stands with a kept export
+	// SvcGetKeptExport Returns the state of a kept export
 	//
 	// Access: read. Feature of plans: DATA_EXPORT. Rate class: read.
 	//
 	// Corresponds with GET /api/scraper/data/exports/{id} (the `SvcGetKeptExport` operationId).
 	SvcGetKeptExport(ctx context.Context, id string, reqEditors ...RequestEditorFn) (*http.Response, error)
 
-	// SvcDownloadKeptExport Answers the file of a kept export, or a range of its bytes
+	// SvcDownloadKeptExport Returns the file of a kept export, or a range of its bytes
 	//
-	// A download that broke off goes on with Range, and with the ETag in If-Range it never mixes two files. While the export is not READY the answer is 409 export_not_ready. It breaks off when the caller may not read the rows any more.
+	// Resume an interrupted download with Range, and send the ETag in If-Range so that two files never mix. Until the export is READY the answer is 409 export_not_ready. The answer breaks off when the caller may no longer read the rows.
 	//
 	// Corresponds with GET /api/scraper/data/exports/{id}/file (the `SvcDownloadKeptExport` operationId).
 	SvcDownloadKeptExport(ctx context.Context, id string, params *SvcDownloadKeptExportParams, reqEditors ...RequestEditorFn) (*http.Response, error)
@@ -5540,7 +5540,7 @@ type ClientInterface interface {
 
 	// SvcPutCategoryWithBody Saves a filter of a group's rows under a name
 	//
-	// Reads and downloads of the group take it as categories. A category that has the name gets the filter, and keeps its id. A group has at most 100, the groups of a customer 1,000.
+	// Reads and downloads of the group take it in categories. An existing category of that name gets the new filter, and keeps its id. A group has at most 100 categories, a customer's groups together 1,000.
 	//
 	// Takes any type of body and a specified content type.
 	//
@@ -5549,7 +5549,7 @@ type ClientInterface interface {
 
 	// SvcPutCategory Saves a filter of a group's rows under a name
 	//
-	// Reads and downloads of the group take it as categories. A category that has the name gets the filter, and keeps its id. A group has at most 100, the groups of a customer 1,000.
+	// Reads and downloads of the group take it in categories. An existing category of that name gets the new filter, and keeps its id. A group has at most 100 categories, a customer's groups together 1,000.
 	//
 	// Takes a body of the `application/json` content type.
 	//
@@ -5558,86 +5558,86 @@ type ClientInterface interface {
 
 	// SvcDeleteCategory Deletes a category after a preview
 	//
-	// Needs the token of a preview, as ?token= or X-Preview-Token; without one, a preview of the same deletion by the same customer that still holds. Rows stay.
+	// Needs the token of a preview, as ?token= or X-Preview-Token. Without ?token= or the header, a valid preview of the same deletion by the same customer is enough. Rows stay.
 	//
 	// Corresponds with DELETE /api/scraper/data/group/{id}/category/{categoryId} (the `SvcDeleteCategory` operationId).
 	SvcDeleteCategory(ctx context.Context, id string, categoryId string, params *SvcDeleteCategoryParams, reqEditors ...RequestEditorFn) (*http.Response, error)
 
-	// SvcPreviewDeleteCategory Shows what the deletion of a category would do
+	// SvcPreviewDeleteCategory Shows what deleting a category would do
 	//
-	// Show its warnings before the deletion. The token lets that through once, within 5 minutes, with the same parameters, unless what hangs on the target changes meanwhile.
+	// Show the warnings to the user before the deletion. The token is valid once, within 5 minutes, with the same parameters, unless what depends on the target changes meanwhile.
 	//
 	// Corresponds with POST /api/scraper/data/group/{id}/category/{categoryId}/preview-delete (the `SvcPreviewDeleteCategory` operationId).
 	SvcPreviewDeleteCategory(ctx context.Context, id string, categoryId string, reqEditors ...RequestEditorFn) (*http.Response, error)
 
 	// SvcGetGroupDataClient Reads a group's rows by page, with every scraped text marked as data
 	//
-	// Each text becomes an object that says where it was scraped. It is cut at 2,000 characters. Control characters but tabs and line breaks go, and so do those that override the direction of writing. Nothing else of a text is rewritten. Numbers, booleans, null and members that begin with _ stay as they are.
+	// Each text becomes an object that says where it was scraped. It is cut at 2,000 characters. Control characters except tabs and line breaks are removed, and so are those that override the writing direction. Otherwise texts are unchanged. Numbers, booleans, null and members that begin with _ stay as they are.
 	//
 	// Corresponds with GET /api/scraper/data/group/{id}/client (the `SvcGetGroupDataClient` operationId).
 	SvcGetGroupDataClient(ctx context.Context, id string, params *SvcGetGroupDataClientParams, reqEditors ...RequestEditorFn) (*http.Response, error)
 
-	// SvcDownloadGroupData Answers the rows of a group's newest runs as one file, data.xlsx
+	// SvcDownloadGroupData Returns the rows of a group's newest runs as one file, data.xlsx
 	//
-	// It has the rows of each scraper's newest run, as they were when the call came, under the columns of GET /api/scraper/data/export. No cell holds a formula. xlsx is a sheet called data: 100,000 rows and 256 MiB of them at most, else export_too_large. Text beyond 32,767 characters is cut there, and control characters that a sheet cannot hold are replaced. Numbers of more than 15 digits are text. In parquet a column has the type that all its values have: text, boolean, integer of 64 bits, or double. Where that would change one, and for objects and arrays, the column is JSON. It has 2,000 columns at most, the others 16,384.
+	// It has the rows of each scraper's newest run as of the call, with the columns of GET /api/scraper/data/export. No cell holds a formula. xlsx has one sheet called data, with at most 100,000 rows and 256 MiB of rows; more gives export_too_large. In xlsx, text is cut at 32,767 characters, and control characters that a sheet cannot hold are replaced. Numbers of more than 15 digits become text. A parquet column has the type of all its values: text, boolean, 64-bit integer or double. If that would change a value, and for objects and arrays, the column is JSON. parquet has at most 2,000 columns, the other formats 16,384.
 	//
 	// Corresponds with GET /api/scraper/data/group/{id}/download (the `SvcDownloadGroupData` operationId).
 	SvcDownloadGroupData(ctx context.Context, id string, params *SvcDownloadGroupDataParams, reqEditors ...RequestEditorFn) (*http.Response, error)
 
 	// SvcMergeRuns Merges the rows of a group's runs by their title
 	//
-	// A title is a stable identifier, such as a barcode. Titles are compared without the spaces around them; a number is the text that it is. Rows of one title in two runs or more become one row. It has the fields of the run that was named first, and from the others those that are missing, null or empty there. Of several rows of a title in one run the first counts. Taken is the latest COMPLETED run of each scraper of the group; others are passed over. The rows are those of a group of the same name with _enriched behind it. That group counts towards no limit, and has enrichedOf in the list. A new merge replaces the rows of the last one; while one goes on there is no other. The call waits for 55 s, then answers with the run; the same Idempotency-Key waits again. A merge that makes no row is 422, and the rows of the last one stay.
+	// A title is a stable identifier, such as a barcode. Titles are compared without surrounding spaces; a number is compared as text. Rows with the same title in two or more runs become one row. It has the fields of the run named first. The other runs fill in fields that are missing, null or empty there. If a run has several rows of a title, the first counts. Only the latest COMPLETED run of each scraper of the group is merged; other runs are ignored. The rows go to a group of the same name with the suffix _enriched. That group counts towards no limit, and has enrichedOf in the list. A new merge replaces the rows of the last one; only one runs at a time. The call waits up to 55 s, then returns the run; the same Idempotency-Key waits again. A merge that makes no row answers 422, and the rows of the last one stay.
 	//
 	// Corresponds with PUT /api/scraper/data/group/{id}/merge (the `SvcMergeRuns` operationId).
 	SvcMergeRuns(ctx context.Context, id string, params *SvcMergeRunsParams, reqEditors ...RequestEditorFn) (*http.Response, error)
 
-	// SvcFindRunOddities Says what is odd about a run
+	// SvcFindRunOddities Reports what is unusual about a run
 	//
-	// The run is compared with up to 10 runs of its scraper before it that were COMPLETED and whose rows are there. Told is what all of those did not have, nor nearly: numbers of rows, shares of rows with a value, types, values, lengths and varieties. It changes nothing.
+	// The run is compared with up to 10 earlier COMPLETED runs of its scraper that still have rows. It reports what is far from all of them: row counts, shares of rows with a value, types, values, lengths and varieties. Nothing is changed.
 	//
 	// Corresponds with GET /api/scraper/data/oddities (the `SvcFindRunOddities` operationId).
 	SvcFindRunOddities(ctx context.Context, params *SvcFindRunOdditiesParams, reqEditors ...RequestEditorFn) (*http.Response, error)
 
-	// SvcPreviewDeleteRunData Shows what the deletion of a run's rows would do
+	// SvcPreviewDeleteRunData Shows what deleting a run's rows would do
 	//
-	// Show its warnings before the deletion. The token lets that through once, within 5 minutes, with the same parameters, unless what hangs on the target changes meanwhile. rows are counted of a run that has ended; one that is under way (openRuns) is stopped.
+	// Show the warnings to the user before the deletion. The token is valid once, within 5 minutes, with the same parameters, unless what depends on the target changes meanwhile. rows counts only an ended run's rows; a run under way (openRuns) is stopped.
 	//
 	// Corresponds with POST /api/scraper/data/preview-delete (the `SvcPreviewDeleteRunData` operationId).
 	SvcPreviewDeleteRunData(ctx context.Context, params *SvcPreviewDeleteRunDataParams, reqEditors ...RequestEditorFn) (*http.Response, error)
 
-	// SvcProfileRun Says what the fields of a run's rows are like
+	// SvcProfileRun Describes the fields of a run's rows
 	//
-	// It answers of each field how many rows have a value and of which types. With that come the least and the greatest number, about how many different values there are, and some of them. The sums are kept with each page as it is stored, so that long runs are answered soon.
+	// For each field it returns how many rows have a value, and of which types. It also returns the smallest and greatest number, about how many different values there are, and examples. The sums are stored with each page, so the answer is fast even for long runs.
 	//
 	// Corresponds with GET /api/scraper/data/profile (the `SvcProfileRun` operationId).
 	SvcProfileRun(ctx context.Context, params *SvcProfileRunParams, reqEditors ...RequestEditorFn) (*http.Response, error)
 
-	// SvcGetRowReceipt Says where a row comes from
+	// SvcGetRowReceipt Returns the receipt of a row: where it comes from
 	//
-	// A row's id is its _rowId. The receipt is that of the page which brought the row, and is there as long as the row is.
+	// A row's id is its _rowId. The receipt is that of the page that the row came from. It exists as long as the row.
 	//
 	// Corresponds with GET /api/scraper/data/{rowId}/receipt (the `SvcGetRowReceipt` operationId).
 	SvcGetRowReceipt(ctx context.Context, rowId string, reqEditors ...RequestEditorFn) (*http.Response, error)
 
-	// SvcGetRowBody Answers the body of the page that brought a row
+	// SvcGetRowBody Returns the body of the page that a row came from
 	//
-	// The body is kept for as many days as config.keepBodyDays of the row's scraper said when the page was read. Its text is UTF-8, and its SHA-256 is bodySha256 of the row's receipt. A customer's oldest bodies go sooner where it has more of them than the server keeps. Whoever a group is shared with reads its rows, and no bodies.
+	// The body is kept for the days that the scraper's config.keepBodyDays had when the page was read. Its text is UTF-8, and its SHA-256 is bodySha256 in the row's receipt. If a customer has more bodies than the server keeps, the oldest are deleted earlier. People with whom a group is shared can read its rows, but no bodies.
 	//
 	// Corresponds with GET /api/scraper/data/{rowId}/receipt/body (the `SvcGetRowBody` operationId).
 	SvcGetRowBody(ctx context.Context, rowId string, reqEditors ...RequestEditorFn) (*http.Response, error)
 
-	// SvcPutGroupWithBody Creates a group, or changes the one with the given id
+	// SvcPutGroupWithBody Creates a group, or updates the one with the given id
 	//
-	// What an update does not name stays as it is. An id that is not one of the customer's groups is refused. With retentionCount, rows of older runs are deleted in the background when a run has ended.
+	// Members that an update does not name stay as they are. An id that is not one of the customer's groups is refused. With retentionCount, the rows of older runs are deleted in the background when a run ends.
 	//
 	// Takes any type of body and a specified content type.
 	//
 	// Corresponds with PUT /api/scraper/group (the `SvcPutGroup` operationId).
 	SvcPutGroupWithBody(ctx context.Context, params *SvcPutGroupParams, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*http.Response, error)
 
-	// SvcPutGroup Creates a group, or changes the one with the given id
+	// SvcPutGroup Creates a group, or updates the one with the given id
 	//
-	// What an update does not name stays as it is. An id that is not one of the customer's groups is refused. With retentionCount, rows of older runs are deleted in the background when a run has ended.
+	// Members that an update does not name stay as they are. An id that is not one of the customer's groups is refused. With retentionCount, the rows of older runs are deleted in the background when a run ends.
 	//
 	// Takes a body of the `application/json` content type.
 	//
@@ -5653,194 +5653,194 @@ type ClientInterface interface {
 
 	// SvcDeleteGroup Deletes a group with its scrapers after a preview
 	//
-	// Needs the token of a preview, as ?token= or X-Preview-Token; without one, a preview of the same deletion by the same customer that still holds. Its runs are stopped. Their records stay, and so does what was charged. Without withData its rows stay, too, and are read by run. With it nobody sees them from then on, and they go in the background. Rows that its scrapers have in other groups stay.
+	// Needs the token of a preview, as ?token= or X-Preview-Token. Without ?token= or the header, a valid preview of the same deletion by the same customer is enough. Its runs are stopped. Their records and charges stay. Without withData its rows stay, too, and can be read by run. With withData its rows are hidden at once and deleted in the background. Rows that its scrapers have in other groups stay.
 	//
 	// Corresponds with DELETE /api/scraper/group/{id} (the `SvcDeleteGroup` operationId).
 	SvcDeleteGroup(ctx context.Context, id string, params *SvcDeleteGroupParams, reqEditors ...RequestEditorFn) (*http.Response, error)
 
-	// SvcEstimateGroup Says what a run of a group will probably cost
+	// SvcEstimateGroup Estimates what a run of a group will cost
 	//
-	// It is the sum of the estimates of the scrapers that a run of the group would launch. Of more than 100 it looks at 100, spread over all. Free requests are taken off once. It is no cap: maxChargeMicros of a launch is.
+	// It is the sum of the estimates of the scrapers that a run of the group would launch. With more than 100 scrapers, it samples 100 evenly. Free requests are deducted once. The estimate is not a cap: maxChargeMicros of a launch is.
 	//
 	// Corresponds with POST /api/scraper/group/{id}/estimate (the `SvcEstimateGroup` operationId).
 	SvcEstimateGroup(ctx context.Context, id string, reqEditors ...RequestEditorFn) (*http.Response, error)
 
-	// SvcMatchGroup Looks for the products of a group's rows in the catalogue
+	// SvcMatchGroup Matches a group's rows with products of the catalogue
 	//
-	// It answers once the match is queued. Read are the latest COMPLETED runs of the group's scrapers. What a row is stands in its columns: gtin (ean, upc, isbn), brand, model (mpn) and title, or the like in several languages. What is found of a row is one in a group of the same name with _matched behind it. It has rowId, catalogueId, score (0.5 to 1) and method. The methods are gtin, brand_model and title. A new match replaces the rows of the last one. From the first match on, files that are sent to the group's scrapers add to their rows. The group has to have shouldMatchProducts.
+	// It answers once the match is queued. It reads the latest COMPLETED run of each of the group's scrapers. A row is matched by its columns gtin (ean, upc, isbn), brand, model (mpn) and title, or their names in several languages. Each match becomes a row in a group of the same name with the suffix _matched. It has rowId, catalogueId, score (0.5 to 1) and method. The methods are gtin, brand_model and title. A new match replaces the rows of the last one. From the first match on, files sent to the group's scrapers add to their rows. The group must have shouldMatchProducts.
 	//
 	// Corresponds with PUT /api/scraper/group/{id}/match (the `SvcMatchGroup` operationId).
 	SvcMatchGroup(ctx context.Context, id string, params *SvcMatchGroupParams, reqEditors ...RequestEditorFn) (*http.Response, error)
 
-	// SvcPreviewDeleteGroup Shows what the deletion of a group would do
+	// SvcPreviewDeleteGroup Shows what deleting a group would do
 	//
-	// Show its warnings before the deletion. The token lets that through once, within 5 minutes, with the same parameters, unless what hangs on the target changes meanwhile. All scrapers of the group go with it, and so do the groups that merges and matches made of it. rows are those of runs that have ended; openRuns are stopped.
+	// Show the warnings to the user before the deletion. The token is valid once, within 5 minutes, with the same parameters, unless what depends on the target changes meanwhile. All scrapers of the group are deleted with it, and so are the groups that merges and matches made from it. rows counts the rows of ended runs; the openRuns are stopped.
 	//
 	// Corresponds with POST /api/scraper/group/{id}/preview-delete (the `SvcPreviewDeleteGroup` operationId).
 	SvcPreviewDeleteGroup(ctx context.Context, id string, params *SvcPreviewDeleteGroupParams, reqEditors ...RequestEditorFn) (*http.Response, error)
 
 	// SvcRunGroup Launches a run of each scraper of a group
 	//
-	// Scrapers that cannot run are skipped, each with the reason. All runs are made in one step: there are all or none. Up to 1,000 runs of a customer are open at a time, and scrapers beyond are skipped as LIMIT_REACHED. So are those that could not be made ready within 45 s. Scrapers of list runs have NO_SOURCE. The same Idempotency-Key within 24 hours answers the original runs.
+	// Scrapers that cannot run are skipped, each with a reason. All runs are created in one step: all or none. A customer may have up to 1,000 open runs; scrapers beyond that are skipped as LIMIT_REACHED. Scrapers that could not be made ready within 45 s are, too. Scrapers of list runs are skipped as NO_SOURCE. The same Idempotency-Key within 24 hours returns the original runs.
 	//
 	// Corresponds with GET /api/scraper/group/{id}/run (the `SvcRunGroup` operationId).
 	SvcRunGroup(ctx context.Context, id string, params *SvcRunGroupParams, reqEditors ...RequestEditorFn) (*http.Response, error)
 
 	// SvcRunGroupByPost Launches a run of each scraper of a group
 	//
-	// Scrapers that cannot run are skipped, each with the reason. All runs are made in one step: there are all or none. Up to 1,000 runs of a customer are open at a time, and scrapers beyond are skipped as LIMIT_REACHED. So are those that could not be made ready within 45 s. Scrapers of list runs have NO_SOURCE. The same Idempotency-Key within 24 hours answers the original runs.
+	// Scrapers that cannot run are skipped, each with a reason. All runs are created in one step: all or none. A customer may have up to 1,000 open runs; scrapers beyond that are skipped as LIMIT_REACHED. Scrapers that could not be made ready within 45 s are, too. Scrapers of list runs are skipped as NO_SOURCE. The same Idempotency-Key within 24 hours returns the original runs.
 	//
 	// Corresponds with POST /api/scraper/group/{id}/run (the `SvcRunGroupByPost` operationId).
 	SvcRunGroupByPost(ctx context.Context, id string, params *SvcRunGroupByPostParams, reqEditors ...RequestEditorFn) (*http.Response, error)
 
-	// SvcPutGroupStartType Says how the scrapers of a group start
+	// SvcPutGroupStartType Sets how the scrapers of a group start
 	//
-	// DAILY and WEEKLY start between 00:00 and 06:00 (of Monday) in the group's time zone, at a minute that is the group's own. A scraper's own schedule wins. NONE pauses both, MANUAL the group's alone. Of starts that were missed the newest is made up for if it is under an hour old. A scraper that runs is skipped.
+	// DAILY starts between 00:00 and 06:00 in the group's time zone, WEEKLY does so on Mondays. The minute is fixed for each group. A scraper's own schedule takes precedence. NONE pauses both schedules, MANUAL only the group's. If starts were missed, the newest is made up for if it is under an hour old. A running scraper is skipped.
 	//
 	// Corresponds with PUT /api/scraper/group/{id}/start-type/{startType} (the `SvcPutGroupStartType` operationId).
 	SvcPutGroupStartType(ctx context.Context, id string, startType SvcPutGroupStartTypeParamsStartType, params *SvcPutGroupStartTypeParams, reqEditors ...RequestEditorFn) (*http.Response, error)
 
-	// SvcListGroupStarts Answers when a group starts by itself, and what became of its newest starts
+	// SvcListGroupStarts Returns when a group next starts automatically, and the outcome of its newest starts
 	//
-	// Scrapers with a schedule of their own have starts of their own. The first start of which the balance, the plan or a recipe refuses scrapers is told as SCHEDULED_START_REFUSED. Those behind it are not, for the same reason.
+	// Scrapers with a schedule of their own have starts of their own. SCHEDULED_START_REFUSED is sent for the first start in which the balance, the plan or a recipe refuses scrapers. Later starts refused for the same reason send nothing.
 	//
 	// Corresponds with GET /api/scraper/group/{id}/starts (the `SvcListGroupStarts` operationId).
 	SvcListGroupStarts(ctx context.Context, id string, reqEditors ...RequestEditorFn) (*http.Response, error)
 
 	// SvcStopGroup Stops all runs of a group
 	//
-	// The state of each run is final at once. Pages that are being fetched are still stored and charged; the call does not wait for them. Rows already there are kept. Scrapers that are not running are left as they are.
+	// The state of each run is final at once. Pages being fetched are still stored and charged; the call does not wait for them. Existing rows are kept. Scrapers that are not running stay as they are.
 	//
 	// Corresponds with GET /api/scraper/group/{id}/stop (the `SvcStopGroup` operationId).
 	SvcStopGroup(ctx context.Context, id string, params *SvcStopGroupParams, reqEditors ...RequestEditorFn) (*http.Response, error)
 
 	// SvcStopGroupByPost Stops all runs of a group
 	//
-	// The state of each run is final at once. Pages that are being fetched are still stored and charged; the call does not wait for them. Rows already there are kept. Scrapers that are not running are left as they are.
+	// The state of each run is final at once. Pages being fetched are still stored and charged; the call does not wait for them. Existing rows are kept. Scrapers that are not running stay as they are.
 	//
 	// Corresponds with POST /api/scraper/group/{id}/stop (the `SvcStopGroupByPost` operationId).
 	SvcStopGroupByPost(ctx context.Context, id string, params *SvcStopGroupByPostParams, reqEditors ...RequestEditorFn) (*http.Response, error)
 
-	// SvcListScrapers Lists the customer's scrapers, newest first unless sorted
+	// SvcListScrapers Lists the customer's scrapers, newest first by default
 	//
-	// A page may have fewer scrapers than limit although more follow, when they are large.
+	// A page of large scrapers may have fewer than limit although more follow.
 	//
 	// Corresponds with GET /api/scraper/list (the `SvcListScrapers` operationId).
 	SvcListScrapers(ctx context.Context, params *SvcListScrapersParams, reqEditors ...RequestEditorFn) (*http.Response, error)
 
-	// SvcListScraperJobs Lists the customer's runs, newest first unless told otherwise
+	// SvcListScraperJobs Lists the customer's runs, newest first by default
 	//
-	// With a groupId in filters that names one group which is shared with the customer, the runs in that group.
+	// If groupId in filters names one group that is shared with the customer, the list has the runs in that group.
 	//
 	// Corresponds with GET /api/scraper/load-history (the `SvcListScraperJobs` operationId).
 	SvcListScraperJobs(ctx context.Context, params *SvcListScraperJobsParams, reqEditors ...RequestEditorFn) (*http.Response, error)
 
-	// SvcListAllScraperJobs Reads all of the customer's runs, newest first, by cursor
+	// SvcListAllScraperJobs Reads all the customer's runs, newest first, by cursor
 	//
-	// There is no last page: the cursor leads to the first run that is still kept. Deleted ones are among them, runs that are launched meanwhile are not. With groupId it reads a group, also one that is shared with the customer; an answer under way breaks off when that ends.
+	// There is no page limit: the cursor leads to the oldest run still kept. Deleted runs are included; runs launched meanwhile are not. groupId may be a group that is shared with the customer. An answer under way breaks off when the sharing ends.
 	//
 	// Corresponds with GET /api/scraper/load-history/all (the `SvcListAllScraperJobs` operationId).
 	SvcListAllScraperJobs(ctx context.Context, params *SvcListAllScraperJobsParams, reqEditors ...RequestEditorFn) (*http.Response, error)
 
-	// SvcListScraperJobErrors Lists the errors of a run's links, in the order of its list
+	// SvcListScraperJobErrors Lists the errors of a run's links, in list order
 	//
-	// At most 100,000; when there are as many as limit, those behind them come with after.
+	// At most 100,000 errors are listed. If there are as many as limit, use after to get the next ones.
 	//
 	// Corresponds with GET /api/scraper/load-history/group/{groupId}/job/{jobId}/errors (the `SvcListScraperJobErrors` operationId).
 	SvcListScraperJobErrors(ctx context.Context, groupId string, jobId string, params *SvcListScraperJobErrorsParams, reqEditors ...RequestEditorFn) (*http.Response, error)
 
-	// SvcPreviewScraperRuleWithBody Applies a post-process rule to one value; persists nothing
+	// SvcPreviewScraperRuleWithBody Applies a post-process rule to one value, without saving anything
 	//
-	// A text source of CURRENCY_CONVERT may be a price as sites write it, such as 1.234,50 EUR. Signs, letters and symbols around its one number do not count. The output is the source times the rate, without rounding. A rate between two currencies other than the euro has 10 significant digits. Weekends and bank holidays take the European Central Bank's rate of the day before. Rates count from 16:00 UTC of their day. A source that is null, or no number, writes nothing. REGEX_CLEAN takes pattern (RE2, up to 512 characters). With it goes replacement ($1 and ${name} stand for groups), or group, whose text in the first match is the output. onNoMatch is KEEP (the source as it is), NULL or EMPTY. ENUM_MAP looks up numbers and booleans as JSON writes them; without a match and a default it writes nothing.
+	// The source of CURRENCY_CONVERT may be a price as sites write it, such as 1.234,50 EUR. Signs, letters and symbols around its one number are ignored. The output is the source times the rate, without rounding. A rate between two currencies other than the euro has 10 significant digits. On weekends and bank holidays, the European Central Bank's previous rate applies. Rates apply from 16:00 UTC of their day. If the source is null or not a number, nothing is written. REGEX_CLEAN takes pattern (RE2, up to 512 characters), and either replacement or group. In replacement, $1 and ${name} stand for groups; with group, the output is that group's text in the first match. onNoMatch is KEEP (the unchanged source), NULL or EMPTY. ENUM_MAP looks up numbers and booleans as written in JSON. Without a match and a default it writes nothing.
 	//
 	// Takes any type of body and a specified content type.
 	//
 	// Corresponds with POST /api/scraper/preview-rule (the `SvcPreviewScraperRule` operationId).
 	SvcPreviewScraperRuleWithBody(ctx context.Context, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*http.Response, error)
 
-	// SvcPreviewScraperRule Applies a post-process rule to one value; persists nothing
+	// SvcPreviewScraperRule Applies a post-process rule to one value, without saving anything
 	//
-	// A text source of CURRENCY_CONVERT may be a price as sites write it, such as 1.234,50 EUR. Signs, letters and symbols around its one number do not count. The output is the source times the rate, without rounding. A rate between two currencies other than the euro has 10 significant digits. Weekends and bank holidays take the European Central Bank's rate of the day before. Rates count from 16:00 UTC of their day. A source that is null, or no number, writes nothing. REGEX_CLEAN takes pattern (RE2, up to 512 characters). With it goes replacement ($1 and ${name} stand for groups), or group, whose text in the first match is the output. onNoMatch is KEEP (the source as it is), NULL or EMPTY. ENUM_MAP looks up numbers and booleans as JSON writes them; without a match and a default it writes nothing.
+	// The source of CURRENCY_CONVERT may be a price as sites write it, such as 1.234,50 EUR. Signs, letters and symbols around its one number are ignored. The output is the source times the rate, without rounding. A rate between two currencies other than the euro has 10 significant digits. On weekends and bank holidays, the European Central Bank's previous rate applies. Rates apply from 16:00 UTC of their day. If the source is null or not a number, nothing is written. REGEX_CLEAN takes pattern (RE2, up to 512 characters), and either replacement or group. In replacement, $1 and ${name} stand for groups; with group, the output is that group's text in the first match. onNoMatch is KEEP (the unchanged source), NULL or EMPTY. ENUM_MAP looks up numbers and booleans as written in JSON. Without a match and a default it writes nothing.
 	//
 	// Takes a body of the `application/json` content type.
 	//
 	// Corresponds with POST /api/scraper/preview-rule (the `SvcPreviewScraperRule` operationId).
 	SvcPreviewScraperRule(ctx context.Context, body SvcPreviewScraperRuleJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error)
 
-	// SvcListSharedGroups Lists the groups that others share with the customer
+	// SvcListSharedGroups Lists the groups that others have shared with the customer
 	//
-	// They are shared with the e-mail address of its profile. Their rows, categories, runs and link errors are read by the operations of one's own groups.
+	// These groups are shared with the e-mail address in the customer's profile. Their rows, categories, runs and link errors are read with the same operations as the customer's own.
 	//
 	// Corresponds with GET /api/scraper/shared/group/list (the `SvcListSharedGroups` operationId).
 	SvcListSharedGroups(ctx context.Context, reqEditors ...RequestEditorFn) (*http.Response, error)
 
-	// SvcRevokeGroupShare Ends the share of a group with an e-mail address
+	// SvcRevokeGroupShare Ends the sharing of a group with an e-mail address
 	//
 	// Access: write. Rate class: general.
 	//
 	// Corresponds with DELETE /api/scraper/shared/group/{id} (the `SvcRevokeGroupShare` operationId).
 	SvcRevokeGroupShare(ctx context.Context, id string, params *SvcRevokeGroupShareParams, reqEditors ...RequestEditorFn) (*http.Response, error)
 
-	// SvcShareGroupWithBody Shares a group with others for reading, by their e-mail addresses
+	// SvcShareGroupWithBody Shares a group with others, by e-mail address, for reading
 	//
-	// All addresses are added or none; who has the group already keeps it. The answer does not tell whether an address is a customer's. A group is shared with 100 addresses at most, the groups of a customer 2,000 times.
+	// Either all addresses are added or none; existing shares stay. The answer does not reveal whether an address is a customer's. A group can have 100 shares, a customer's groups together 2,000.
 	//
 	// Takes any type of body and a specified content type.
 	//
 	// Corresponds with PUT /api/scraper/shared/group/{id} (the `SvcShareGroup` operationId).
 	SvcShareGroupWithBody(ctx context.Context, id string, params *SvcShareGroupParams, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*http.Response, error)
 
-	// SvcShareGroup Shares a group with others for reading, by their e-mail addresses
+	// SvcShareGroup Shares a group with others, by e-mail address, for reading
 	//
-	// All addresses are added or none; who has the group already keeps it. The answer does not tell whether an address is a customer's. A group is shared with 100 addresses at most, the groups of a customer 2,000 times.
+	// Either all addresses are added or none; existing shares stay. The answer does not reveal whether an address is a customer's. A group can have 100 shares, a customer's groups together 2,000.
 	//
 	// Takes a body of the `application/json` content type.
 	//
 	// Corresponds with PUT /api/scraper/shared/group/{id} (the `SvcShareGroup` operationId).
 	SvcShareGroup(ctx context.Context, id string, params *SvcShareGroupParams, body SvcShareGroupJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error)
 
-	// SvcListGroupShares Lists the e-mail addresses that a group is shared with, for its owner
+	// SvcListGroupShares Lists, for the owner, the e-mail addresses that a group is shared with
 	//
 	// Access: read. Rate class: read.
 	//
 	// Corresponds with GET /api/scraper/shared/group/{id}/list (the `SvcListGroupShares` operationId).
 	SvcListGroupShares(ctx context.Context, id string, reqEditors ...RequestEditorFn) (*http.Response, error)
 
-	// SvcCreateScraperSiteWithBody Gives a scraper the links that its runs read
+	// SvcCreateScraperSiteWithBody Sets the links that a scraper's runs read
 	//
-	// A scraper has one site. Who adds links sends all of them again. Those that it had stand until all of the new ones have come, and one invalid link refuses all. Links that are equal in canonical form are taken once, the first with its title. The state of a link stays when the site is sent again. Runs read links that no run has visited first, then the others; without a site they begin at the scraper's own address. The links come as links of a JSON body, or as the body itself. That is text/uri-list (an address a line, # begins a comment) or application/x-ndjson ({"url": …, "title": …} a line). The other members are query parameters then. A link has at most 8,192 bytes of text, a site 1,000,000 links, and a customer 1,000 sites with 10,000,000 links. Scrapers of lists, searches and files have none.
+	// A scraper has one site. To add links, send all of them again. The old links stay until all the new ones have arrived, and one invalid link refuses all. Links with the same canonical form are taken once, with the title of the first. The state of a link stays when the site is sent again. Runs read unvisited links first, then the others; without a site they begin at the scraper's own address. The links come as links of a JSON body, or as the body itself. The body is text/uri-list (one address per line, # begins a comment) or application/x-ndjson ({"url": …, "title": …} per line). The other members are then query parameters. A link has at most 8,192 bytes of text, a site 1,000,000 links, and a customer 1,000 sites with 10,000,000 links. Scrapers of lists, searches and files cannot have a site.
 	//
 	// Takes any type of body and a specified content type.
 	//
 	// Corresponds with PUT /api/scraper/site (the `SvcCreateScraperSite` operationId).
 	SvcCreateScraperSiteWithBody(ctx context.Context, params *SvcCreateScraperSiteParams, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*http.Response, error)
 
-	// SvcCreateScraperSite Gives a scraper the links that its runs read
+	// SvcCreateScraperSite Sets the links that a scraper's runs read
 	//
-	// A scraper has one site. Who adds links sends all of them again. Those that it had stand until all of the new ones have come, and one invalid link refuses all. Links that are equal in canonical form are taken once, the first with its title. The state of a link stays when the site is sent again. Runs read links that no run has visited first, then the others; without a site they begin at the scraper's own address. The links come as links of a JSON body, or as the body itself. That is text/uri-list (an address a line, # begins a comment) or application/x-ndjson ({"url": …, "title": …} a line). The other members are query parameters then. A link has at most 8,192 bytes of text, a site 1,000,000 links, and a customer 1,000 sites with 10,000,000 links. Scrapers of lists, searches and files have none.
+	// A scraper has one site. To add links, send all of them again. The old links stay until all the new ones have arrived, and one invalid link refuses all. Links with the same canonical form are taken once, with the title of the first. The state of a link stays when the site is sent again. Runs read unvisited links first, then the others; without a site they begin at the scraper's own address. The links come as links of a JSON body, or as the body itself. The body is text/uri-list (one address per line, # begins a comment) or application/x-ndjson ({"url": …, "title": …} per line). The other members are then query parameters. A link has at most 8,192 bytes of text, a site 1,000,000 links, and a customer 1,000 sites with 10,000,000 links. Scrapers of lists, searches and files cannot have a site.
 	//
 	// Takes a body of the `application/json` content type.
 	//
 	// Corresponds with PUT /api/scraper/site (the `SvcCreateScraperSite` operationId).
 	SvcCreateScraperSite(ctx context.Context, params *SvcCreateScraperSiteParams, body SvcCreateScraperSiteJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error)
 
-	// SvcDeleteScraperSite Deletes a site with all its links; the scraper stays
+	// SvcDeleteScraperSite Deletes a site with all its links, but not its scraper
 	//
-	// Its runs begin at its own address from then on. A site that is gone, or is none of the customer's, is deleted already.
+	// From then on, the scraper's runs begin at its own address. Deleting a site that does not exist, or is not the customer's, changes nothing.
 	//
 	// Corresponds with DELETE /api/scraper/site/{siteId} (the `SvcDeleteScraperSite` operationId).
 	SvcDeleteScraperSite(ctx context.Context, siteId string, params *SvcDeleteScraperSiteParams, reqEditors ...RequestEditorFn) (*http.Response, error)
 
 	// SvcListScraperSiteLinks Lists the links of a site
 	//
-	// Text is sorted by its bytes; what is equal in it by the order in which it was given. A descending order turns both around.
+	// Text is sorted by bytes, and equal links by the order in which they were given. A descending sort reverses both.
 	//
 	// Corresponds with GET /api/scraper/site/{siteId}/links (the `SvcListScraperSiteLinks` operationId).
 	SvcListScraperSiteLinks(ctx context.Context, siteId string, params *SvcListScraperSiteLinksParams, reqEditors ...RequestEditorFn) (*http.Response, error)
 
 	// SvcRunScraperUrlListWithBody Launches a run over a list of addresses
 	//
-	// The list comes as urls (at most 100,000) of a JSON body, or as the body itself (at most 5,000,000). The body is text/uri-list (an address a line, # begins a comment) or application/x-ndjson ({"url": …} a line). The other members are query parameters then. One invalid address refuses the whole list and is named; nothing is saved or charged then. Addresses that are equal in canonical form are taken once. The first run of a list makes its scraper. With scraperId it runs again: rerun takes what was never charged, and force takes all. They take it from urls or, without urls, from the list last given. urls without either are all taken. With endpointTag websitecontacts each website has one row: website, email, emails_all, email_source_url, domain_match (yes, no, unknown or empty), status, checked_at. EMAIL_FOUND and NO_EMAIL_PUBLISHED cost two credits. EMAIL_NOT_EXTRACTABLE, PAGE_NOT_READABLE, SITE_UNREACHABLE, SOCIAL_PROFILE_ONLY and DAILY_LIMIT_REACHED cost nothing. The daily limits (UTC) are 2,000 websites, 800 that end uncharged, and 3 reads of a domain. A customer who has never topped up gets a run that has failed with a message. With the tag of a plugin the rows are those of MARKETPLACE, described at PUT /api/scraper.
+	// The list comes as urls of a JSON body (at most 100,000), or as the body itself (at most 5,000,000). The body is text/uri-list (one address per line, # begins a comment) or application/x-ndjson ({"url": …} per line). The other members are then query parameters. If one address is invalid, the whole list is refused and the address named; nothing is saved or charged. Addresses with the same canonical form are taken once. The first run of a list creates its scraper. With scraperId the list runs again: rerun takes addresses never charged, force takes all. Both take them from urls or, without urls, from the newest list. urls without either are all run. With endpointTag websitecontacts each website has one row: website, email, emails_all, email_source_url, domain_match (yes, no, unknown or empty), status, checked_at. EMAIL_FOUND and NO_EMAIL_PUBLISHED cost two credits. EMAIL_NOT_EXTRACTABLE, PAGE_NOT_READABLE, SITE_UNREACHABLE, SOCIAL_PROFILE_ONLY and DAILY_LIMIT_REACHED cost nothing. The daily limits (UTC) are 2,000 websites, 800 that end uncharged, and 3 reads of a domain. If the customer has never topped up, the run fails at once with a message. With the tag of a plugin, rows are those of MARKETPLACE, described at PUT /api/scraper.
 	//
 	// Takes any type of body and a specified content type.
 	//
@@ -5849,32 +5849,32 @@ type ClientInterface interface {
 
 	// SvcRunScraperUrlList Launches a run over a list of addresses
 	//
-	// The list comes as urls (at most 100,000) of a JSON body, or as the body itself (at most 5,000,000). The body is text/uri-list (an address a line, # begins a comment) or application/x-ndjson ({"url": …} a line). The other members are query parameters then. One invalid address refuses the whole list and is named; nothing is saved or charged then. Addresses that are equal in canonical form are taken once. The first run of a list makes its scraper. With scraperId it runs again: rerun takes what was never charged, and force takes all. They take it from urls or, without urls, from the list last given. urls without either are all taken. With endpointTag websitecontacts each website has one row: website, email, emails_all, email_source_url, domain_match (yes, no, unknown or empty), status, checked_at. EMAIL_FOUND and NO_EMAIL_PUBLISHED cost two credits. EMAIL_NOT_EXTRACTABLE, PAGE_NOT_READABLE, SITE_UNREACHABLE, SOCIAL_PROFILE_ONLY and DAILY_LIMIT_REACHED cost nothing. The daily limits (UTC) are 2,000 websites, 800 that end uncharged, and 3 reads of a domain. A customer who has never topped up gets a run that has failed with a message. With the tag of a plugin the rows are those of MARKETPLACE, described at PUT /api/scraper.
+	// The list comes as urls of a JSON body (at most 100,000), or as the body itself (at most 5,000,000). The body is text/uri-list (one address per line, # begins a comment) or application/x-ndjson ({"url": …} per line). The other members are then query parameters. If one address is invalid, the whole list is refused and the address named; nothing is saved or charged. Addresses with the same canonical form are taken once. The first run of a list creates its scraper. With scraperId the list runs again: rerun takes addresses never charged, force takes all. Both take them from urls or, without urls, from the newest list. urls without either are all run. With endpointTag websitecontacts each website has one row: website, email, emails_all, email_source_url, domain_match (yes, no, unknown or empty), status, checked_at. EMAIL_FOUND and NO_EMAIL_PUBLISHED cost two credits. EMAIL_NOT_EXTRACTABLE, PAGE_NOT_READABLE, SITE_UNREACHABLE, SOCIAL_PROFILE_ONLY and DAILY_LIMIT_REACHED cost nothing. The daily limits (UTC) are 2,000 websites, 800 that end uncharged, and 3 reads of a domain. If the customer has never topped up, the run fails at once with a message. With the tag of a plugin, rows are those of MARKETPLACE, described at PUT /api/scraper.
 	//
 	// Takes a body of the `application/json` content type.
 	//
 	// Corresponds with POST /api/scraper/url-list-run (the `SvcRunScraperUrlList` operationId).
 	SvcRunScraperUrlList(ctx context.Context, params *SvcRunScraperUrlListParams, body SvcRunScraperUrlListJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error)
 
-	// SvcCreateScraperV2WithBody Creates a scraper, or replaces the one with the given id; answers the enriched form
+	// SvcCreateScraperV2WithBody Creates a scraper, or replaces the one with the given id; returns the enriched form
 	//
-	// All of it is sent always. An id that is not one of the customer's scrapers is refused. What this version cannot run (other types) is refused with type_not_runnable rather than kept and ignored. Of a FILE scraper, sent with its id, name, groupRef and config.retentionCount may change; what it has none of is refused. Rows stay in the group that they were stored in. MARKETPLACE and SEARCH_ENGINE_SEARCH have fields of their own. Rows of a shop have position (in a list), title, url, price, priceMax, listPrice, currency, availability, condition and brand. They have sku, gtin, mpn, productId, category, rating, reviewCount, image, images, description and platform, too. Rows of a search have position, title, url, snippet, kind, query and page. APPLICATION_LD_JSON has a row for each thing that a page states (a Product, each element of an ItemList, each variant of a ProductGroup). Its properties are columns. Those of items within it are joined with an underscore (offers_price, brand_name). Several values are an array, and references are followed. itemsConfig may choose and name some, by column or by path (offers.price). AI_CONF has the properties of its schema. A row that does not fit the schema is dropped, not stored and not charged. A page that has no other ends with the error row_rejected. It is model_unavailable or model_limit_reached where the language model, asked for what the page does not state, gave no answer. It is no_rows where the page states nothing and there is no model. What the enriched form has beside the plain one is ignored.
+	// Always send the whole scraper. An id that is not one of the customer's scrapers is refused. Types that this version cannot run are refused with type_not_runnable. For a FILE scraper, sent with its id, only name, groupRef and config.retentionCount may change; settings that it does not have are refused. Rows stay in the group in which they were stored. MARKETPLACE and SEARCH_ENGINE_SEARCH have fixed fields. Shop rows have position (in a list), title, url, price, priceMax, listPrice, currency, availability, condition and brand. They also have sku, gtin, mpn, productId, category, rating, reviewCount, image, images, description and platform. Search rows have position, title, url, snippet, kind, query and page. APPLICATION_LD_JSON makes a row for each thing in the page's structured data: a Product, each element of an ItemList, each variant of a ProductGroup. Its properties are columns. Names of nested properties are joined with an underscore (offers_price, brand_name). Several values become an array, and references are followed. itemsConfig may select and rename columns, by column or by path (offers.price). AI_CONF has the properties of its schema. A row that does not fit the schema is neither stored nor charged. If a page has only such rows, it ends with the error row_rejected. If the language model was asked for missing values and gave no answer, the error is model_unavailable or model_limit_reached. If the page states nothing and there is no model, it is no_rows. Members that only the enriched form has are ignored.
 	//
 	// Takes any type of body and a specified content type.
 	//
 	// Corresponds with PUT /api/scraper/v2 (the `SvcCreateScraperV2` operationId).
 	SvcCreateScraperV2WithBody(ctx context.Context, params *SvcCreateScraperV2Params, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*http.Response, error)
 
-	// SvcCreateScraperV2 Creates a scraper, or replaces the one with the given id; answers the enriched form
+	// SvcCreateScraperV2 Creates a scraper, or replaces the one with the given id; returns the enriched form
 	//
-	// All of it is sent always. An id that is not one of the customer's scrapers is refused. What this version cannot run (other types) is refused with type_not_runnable rather than kept and ignored. Of a FILE scraper, sent with its id, name, groupRef and config.retentionCount may change; what it has none of is refused. Rows stay in the group that they were stored in. MARKETPLACE and SEARCH_ENGINE_SEARCH have fields of their own. Rows of a shop have position (in a list), title, url, price, priceMax, listPrice, currency, availability, condition and brand. They have sku, gtin, mpn, productId, category, rating, reviewCount, image, images, description and platform, too. Rows of a search have position, title, url, snippet, kind, query and page. APPLICATION_LD_JSON has a row for each thing that a page states (a Product, each element of an ItemList, each variant of a ProductGroup). Its properties are columns. Those of items within it are joined with an underscore (offers_price, brand_name). Several values are an array, and references are followed. itemsConfig may choose and name some, by column or by path (offers.price). AI_CONF has the properties of its schema. A row that does not fit the schema is dropped, not stored and not charged. A page that has no other ends with the error row_rejected. It is model_unavailable or model_limit_reached where the language model, asked for what the page does not state, gave no answer. It is no_rows where the page states nothing and there is no model. What the enriched form has beside the plain one is ignored.
+	// Always send the whole scraper. An id that is not one of the customer's scrapers is refused. Types that this version cannot run are refused with type_not_runnable. For a FILE scraper, sent with its id, only name, groupRef and config.retentionCount may change; settings that it does not have are refused. Rows stay in the group in which they were stored. MARKETPLACE and SEARCH_ENGINE_SEARCH have fixed fields. Shop rows have position (in a list), title, url, price, priceMax, listPrice, currency, availability, condition and brand. They also have sku, gtin, mpn, productId, category, rating, reviewCount, image, images, description and platform. Search rows have position, title, url, snippet, kind, query and page. APPLICATION_LD_JSON makes a row for each thing in the page's structured data: a Product, each element of an ItemList, each variant of a ProductGroup. Its properties are columns. Names of nested properties are joined with an underscore (offers_price, brand_name). Several values become an array, and references are followed. itemsConfig may select and rename columns, by column or by path (offers.price). AI_CONF has the properties of its schema. A row that does not fit the schema is neither stored nor charged. If a page has only such rows, it ends with the error row_rejected. If the language model was asked for missing values and gave no answer, the error is model_unavailable or model_limit_reached. If the page states nothing and there is no model, it is no_rows. Members that only the enriched form has are ignored.
 	//
 	// Takes a body of the `application/json` content type.
 	//
 	// Corresponds with PUT /api/scraper/v2 (the `SvcCreateScraperV2` operationId).
 	SvcCreateScraperV2(ctx context.Context, params *SvcCreateScraperV2Params, body SvcCreateScraperV2JSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error)
 
-	// SvcGetScraperV2 Answers a scraper in the enriched form
+	// SvcGetScraperV2 Returns a scraper in the enriched form
 	//
 	// Access: read. Rate class: read.
 	//
@@ -5883,51 +5883,51 @@ type ClientInterface interface {
 
 	// SvcDeleteScraper Deletes a scraper after a preview
 	//
-	// Needs the token of a preview, as ?token= or X-Preview-Token; without one, a preview of the same deletion by the same customer that still holds. Its runs are stopped. Their records stay, and so does what was charged. Without withData its rows stay, too, and are read by group or run. With it nobody sees them from then on, and they go in the background.
+	// Needs the token of a preview, as ?token= or X-Preview-Token. Without ?token= or the header, a valid preview of the same deletion by the same customer is enough. Its runs are stopped. Their records and charges stay. Without withData its rows stay, too, and can be read by group or run. With withData its rows are hidden at once and deleted in the background.
 	//
 	// Corresponds with DELETE /api/scraper/{id} (the `SvcDeleteScraper` operationId).
 	SvcDeleteScraper(ctx context.Context, id string, params *SvcDeleteScraperParams, reqEditors ...RequestEditorFn) (*http.Response, error)
 
-	// SvcGetScraper Answers a scraper
+	// SvcGetScraper Returns a scraper
 	//
 	// Access: read. Rate class: read.
 	//
 	// Corresponds with GET /api/scraper/{id} (the `SvcGetScraper` operationId).
 	SvcGetScraper(ctx context.Context, id string, reqEditors ...RequestEditorFn) (*http.Response, error)
 
-	// SvcEstimateScraper Says what a run of a scraper will probably cost
+	// SvcEstimateScraper Estimates what a run of a scraper will cost
 	//
-	// It goes by the newest 20 completed runs with the recipe as it is now. Their pages and tiers a link count, at today's prices, and a margin of 11 to 30%. Without one it is all that may be. That is from one page a link by the cheapest tier to the longest chains by the dearest. A sample narrows the tiers to those it needed. Where domains have prices of their own, those of the scraper's addresses count. Free requests are taken off. A new list is estimated by the scraper that is to be its template, with links. It is no cap: maxChargeMicros of a launch is.
+	// It is based on up to 20 of the newest completed runs with the current recipe. It takes their pages and tiers per link at today's prices, with a margin of 11 to 30%. Without such runs it is the whole possible range. That is from one page per link by the cheapest tier to the longest chains by the most expensive. A sample narrows the tiers to those that it needed. If domains have their own prices, those of the scraper's addresses count. Free requests are deducted. For a new list, estimate its template scraper and give links. The estimate is not a cap: maxChargeMicros of a launch is.
 	//
 	// Corresponds with POST /api/scraper/{id}/estimate (the `SvcEstimateScraper` operationId).
 	SvcEstimateScraper(ctx context.Context, id string, params *SvcEstimateScraperParams, reqEditors ...RequestEditorFn) (*http.Response, error)
 
-	// SvcGetScraperSampleData Runs a scraper on its first page and answers the rows
+	// SvcGetScraperSampleData Runs a scraper on its first page and returns the rows
 	//
-	// The first page of the start address, or of the first address of the newest list, is fetched and paid like any other. A sample from the cache costs nothing. The rows are answered and not kept. Where there are none the header Shoal-Reason says why. At most 1,000 rows and about 768 KiB are answered. The call waits up to 55 s; who hangs up ends the run.
+	// It fetches the first page of the start address, or of the first address of the newest list. The page is charged like any other. A sample from the cache costs nothing. The rows are returned but not stored. If there are none, the header Shoal-Reason says why. At most 1,000 rows and about 768 KiB are returned. The call waits up to 55 s; disconnecting ends the run.
 	//
 	// Corresponds with GET /api/scraper/{id}/get-sample-data (the `SvcGetScraperSampleData` operationId).
 	SvcGetScraperSampleData(ctx context.Context, id string, params *SvcGetScraperSampleDataParams, reqEditors ...RequestEditorFn) (*http.Response, error)
 
-	// SvcPreviewDeleteScraper Shows what the deletion of a scraper would do
+	// SvcPreviewDeleteScraper Shows what deleting a scraper would do
 	//
-	// Show its warnings before the deletion. The token lets that through once, within 5 minutes, with the same parameters, unless what hangs on the target changes meanwhile. rows are those of runs that have ended; openRuns are stopped.
+	// Show the warnings to the user before the deletion. The token is valid once, within 5 minutes, with the same parameters, unless what depends on the target changes meanwhile. rows counts the rows of ended runs; the openRuns are stopped.
 	//
 	// Corresponds with POST /api/scraper/{id}/preview-delete (the `SvcPreviewDeleteScraper` operationId).
 	SvcPreviewDeleteScraper(ctx context.Context, id string, params *SvcPreviewDeleteScraperParams, reqEditors ...RequestEditorFn) (*http.Response, error)
 
-	// SvcReExtractWithBody Makes a run of the kept bodies of an earlier run
+	// SvcReExtractWithBody Extracts an earlier run again, from its kept bodies
 	//
-	// The pages that the run of jobId has read are read again as they were kept (config.keepBodyDays). They are read by the scraper as it is now, or with what the call names in its place. The scraper stays as it is. No site is asked and nothing is charged. The run stands in the history as any other. Its rows are seen once all of it is there, and a run that is stopped leaves nothing. A page whose body is not kept any more ends with the error body_gone. One that brought no rows keeps its error: it was not paid for. Currencies are converted by the rates that counted when the page was fetched. No language model is asked.
+	// A new run reads the pages of the run jobId again from their kept bodies (config.keepBodyDays). It uses the current scraper, or what the call names in its place. The scraper does not change. No site is asked and nothing is charged. The run appears in the history like any other. Its rows appear once it is complete; if it is stopped, it leaves none. A page whose body is no longer kept ends with the error body_gone. A page that had no rows keeps its error, since it was not paid for. Currencies are converted at the rates that applied when the page was fetched. No language model is asked.
 	//
 	// Takes any type of body and a specified content type.
 	//
 	// Corresponds with POST /api/scraper/{id}/re-extract (the `SvcReExtract` operationId).
 	SvcReExtractWithBody(ctx context.Context, id string, params *SvcReExtractParams, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*http.Response, error)
 
-	// SvcReExtract Makes a run of the kept bodies of an earlier run
+	// SvcReExtract Extracts an earlier run again, from its kept bodies
 	//
-	// The pages that the run of jobId has read are read again as they were kept (config.keepBodyDays). They are read by the scraper as it is now, or with what the call names in its place. The scraper stays as it is. No site is asked and nothing is charged. The run stands in the history as any other. Its rows are seen once all of it is there, and a run that is stopped leaves nothing. A page whose body is not kept any more ends with the error body_gone. One that brought no rows keeps its error: it was not paid for. Currencies are converted by the rates that counted when the page was fetched. No language model is asked.
+	// A new run reads the pages of the run jobId again from their kept bodies (config.keepBodyDays). It uses the current scraper, or what the call names in its place. The scraper does not change. No site is asked and nothing is charged. The run appears in the history like any other. Its rows appear once it is complete; if it is stopped, it leaves none. A page whose body is no longer kept ends with the error body_gone. A page that had no rows keeps its error, since it was not paid for. Currencies are converted at the rates that applied when the page was fetched. No language model is asked.
 	//
 	// Takes a body of the `application/json` content type.
 	//
@@ -5936,7 +5936,7 @@ type ClientInterface interface {
 
 	// SvcUpdateScraperRetentionWithBody Sets how many of a scraper's runs keep their rows
 	//
-	// When a run has ended, the rows of those before the newest ones are deleted in the background. Runs that brought no rows do not count. Run records, and what was charged, stay. The group's count wins over the scraper's.
+	// When a run ends, the rows of older runs are deleted in the background. Runs without rows do not count. Run records and charges stay. The group's count takes precedence over the scraper's.
 	//
 	// Takes any type of body and a specified content type.
 	//
@@ -5945,7 +5945,7 @@ type ClientInterface interface {
 
 	// SvcUpdateScraperRetention Sets how many of a scraper's runs keep their rows
 	//
-	// When a run has ended, the rows of those before the newest ones are deleted in the background. Runs that brought no rows do not count. Run records, and what was charged, stay. The group's count wins over the scraper's.
+	// When a run ends, the rows of older runs are deleted in the background. Runs without rows do not count. Run records and charges stay. The group's count takes precedence over the scraper's.
 	//
 	// Takes a body of the `application/json` content type.
 	//
@@ -5954,82 +5954,82 @@ type ClientInterface interface {
 
 	// SvcRunScraper Launches a run of a scraper
 	//
-	// A scraper with a site reads its links, those first that no run has visited. Otherwise the start address is checked (it resolves and may be reached), not fetched. Scrapers of the type SEARCH_ENGINE_SEARCH ask one of the server's search engines for each query. The same Idempotency-Key within 24 hours answers the original run. Scrapers of list runs run through POST /api/scraper/url-list-run.
+	// A scraper with a site reads the site's links, unvisited ones first. Otherwise the launch checks that the start address resolves and is allowed, but does not fetch it. SEARCH_ENGINE_SEARCH scrapers ask one of the server's search engines for each query. The same Idempotency-Key within 24 hours returns the original run. Scrapers of list runs are run with POST /api/scraper/url-list-run.
 	//
 	// Corresponds with GET /api/scraper/{id}/run (the `SvcRunScraper` operationId).
 	SvcRunScraper(ctx context.Context, id string, params *SvcRunScraperParams, reqEditors ...RequestEditorFn) (*http.Response, error)
 
 	// SvcRunScraperByPost Launches a run of a scraper
 	//
-	// A scraper with a site reads its links, those first that no run has visited. Otherwise the start address is checked (it resolves and may be reached), not fetched. Scrapers of the type SEARCH_ENGINE_SEARCH ask one of the server's search engines for each query. The same Idempotency-Key within 24 hours answers the original run. Scrapers of list runs run through POST /api/scraper/url-list-run.
+	// A scraper with a site reads the site's links, unvisited ones first. Otherwise the launch checks that the start address resolves and is allowed, but does not fetch it. SEARCH_ENGINE_SEARCH scrapers ask one of the server's search engines for each query. The same Idempotency-Key within 24 hours returns the original run. Scrapers of list runs are run with POST /api/scraper/url-list-run.
 	//
 	// Corresponds with POST /api/scraper/{id}/run (the `SvcRunScraperByPost` operationId).
 	SvcRunScraperByPost(ctx context.Context, id string, params *SvcRunScraperByPostParams, reqEditors ...RequestEditorFn) (*http.Response, error)
 
-	// SvcGetScraperSite Answers the site of a scraper, or null
+	// SvcGetScraperSite Returns the site of a scraper, or null
 	//
-	// Its links are left out when they are more than 1,000.
+	// Links are left out if there are more than 1,000.
 	//
 	// Corresponds with GET /api/scraper/{id}/site (the `SvcGetScraperSite` operationId).
 	SvcGetScraperSite(ctx context.Context, id string, reqEditors ...RequestEditorFn) (*http.Response, error)
 
-	// SvcListScraperStarts Answers when a scraper starts by itself, and what became of its newest starts
+	// SvcListScraperStarts Returns when a scraper next starts automatically, and the outcome of its newest starts
 	//
-	// A scraper without a schedule of its own starts with its group, and the starts are the group's. The first start that the balance, the plan or the recipe refuses is told as SCHEDULED_START_REFUSED. Those behind it are not, for the same reason.
+	// A scraper without its own schedule starts with its group, and the starts are the group's. SCHEDULED_START_REFUSED is sent for the first start that the balance, the plan or the recipe refuses. Later starts refused for the same reason send nothing.
 	//
 	// Corresponds with GET /api/scraper/{id}/starts (the `SvcListScraperStarts` operationId).
 	SvcListScraperStarts(ctx context.Context, id string, reqEditors ...RequestEditorFn) (*http.Response, error)
 
 	// SvcStopScraper Stops a scraper's run
 	//
-	// The run's state is final at once. Pages that are being fetched are still stored and charged. The call waits for them, up to 10 s. A scraper that is not running is left as it is. Rows already there are kept.
+	// The run's state is final at once. Pages being fetched are still stored and charged. The call waits for them, up to 10 s. A scraper that is not running stays as it is. Existing rows are kept.
 	//
 	// Corresponds with GET /api/scraper/{id}/stop (the `SvcStopScraper` operationId).
 	SvcStopScraper(ctx context.Context, id string, params *SvcStopScraperParams, reqEditors ...RequestEditorFn) (*http.Response, error)
 
 	// SvcStopScraperByPost Stops a scraper's run
 	//
-	// The run's state is final at once. Pages that are being fetched are still stored and charged. The call waits for them, up to 10 s. A scraper that is not running is left as it is. Rows already there are kept.
+	// The run's state is final at once. Pages being fetched are still stored and charged. The call waits for them, up to 10 s. A scraper that is not running stays as it is. Existing rows are kept.
 	//
 	// Corresponds with POST /api/scraper/{id}/stop (the `SvcStopScraperByPost` operationId).
 	SvcStopScraperByPost(ctx context.Context, id string, params *SvcStopScraperByPostParams, reqEditors ...RequestEditorFn) (*http.Response, error)
 
 	// SvcStreamScraper Streams the progress of a scraper's run
 	//
-	// Events named status, each with the whole progress. The first one comes at once. The last one has the final state, and then the stream ends. Ids are the job's index in the log of changes. Whoever comes back gets the newest state first, so nothing that Last-Event-ID names has to be sent again.
+	// Events named status, each with the whole progress. The first event comes at once. The last one has the final state, and then the stream ends. Ids are the job's index in the change log. A client that reconnects gets the newest state first, so nothing is replayed from Last-Event-ID.
 	//
 	// Corresponds with GET /api/scraper/{id}/stream-job-status (the `SvcStreamScraper` operationId).
 	SvcStreamScraper(ctx context.Context, id string, reqEditors ...RequestEditorFn) (*http.Response, error)
 
-	// SvcListSitemaps Lists what the sitemaps of a scraper's site name
+	// SvcListSitemaps Lists the addresses in the sitemaps of a scraper's site
 	//
-	// The entries are those of the scraper's newest harvest, also while it is under way. They go each night at 02:00 UTC. One that goes on then goes a night later.
+	// The entries are those of the scraper's newest harvest, also while it is under way. They are deleted each night at 02:00 UTC. If the harvest is under way then, its entries are deleted a night later.
 	//
 	// Corresponds with GET /api/scraper/{scraperId}/sitemaps (the `SvcListSitemaps` operationId).
 	SvcListSitemaps(ctx context.Context, scraperId string, params *SvcListSitemapsParams, reqEditors ...RequestEditorFn) (*http.Response, error)
 
-	// SvcHarvestSitemaps Reads the sitemaps of a scraper's site, and counts what they name
+	// SvcHarvestSitemaps Reads the sitemaps of a scraper's site, and counts the addresses that they list
 	//
-	// The scraper's own address is read if it is a sitemap. Else those are that robots.txt names, or that are where sitemaps are. Sitemaps, RSS, Atom and text are read, packed or not, and indexes up to 4 levels deep. Addresses of other hosts are taken where the robots.txt of those names the sitemap. robots.txt is obeyed, one request a second is sent, and none is charged. Addresses are told apart by their canonical form. A harvest takes the place of the one before, and goes on in the background. The call waits for 55 s, then answers with the count so far; the same Idempotency-Key waits again. No sitemap, or an empty one, counts 0. A scraper has one harvest under way, a customer 10.
+	// If the scraper's own address is a sitemap, it is read. Otherwise the sitemaps named in robots.txt are read, or those at the usual places. Sitemaps, RSS, Atom and text are read, compressed or not, and indexes up to 4 levels deep. Addresses on another host are taken if that host's robots.txt names the sitemap. robots.txt is obeyed, one request a second is sent, and nothing is charged. Addresses with the same canonical form count once. A harvest replaces the previous one, and goes on in the background. The call waits up to 55 s, then returns the count so far; the same Idempotency-Key waits again. Without a sitemap, or with an empty one, the count is 0. At most one harvest of a scraper is under way at a time, and 10 of a customer.
 	//
 	// Corresponds with POST /api/scraper/{scraperId}/sitemaps/harvest (the `SvcHarvestSitemaps` operationId).
 	SvcHarvestSitemaps(ctx context.Context, scraperId string, params *SvcHarvestSitemapsParams, reqEditors ...RequestEditorFn) (*http.Response, error)
 
-	// SvcGetSubscription Answers the customer's legacy plan
+	// SvcGetSubscription Returns the customer's legacy plan
 	//
-	// INACTIVE with plan null: the customer pays as it goes, without a plan.
+	// INACTIVE with plan null: the customer is on pay-as-you-go, without a plan.
 	//
 	// Corresponds with GET /api/subscription (the `SvcGetSubscription` operationId).
 	SvcGetSubscription(ctx context.Context, reqEditors ...RequestEditorFn) (*http.Response, error)
 
 	// SvcCancelSubscription Ends the subscription at the end of its period
 	//
-	// The plan stays until currentPeriodEnd, then it is STARTER. Until then cancel-downgrade takes it back.
+	// The plan stays until currentPeriodEnd, then becomes STARTER. Until then, cancel-downgrade undoes this.
 	//
 	// Corresponds with POST /api/subscription/cancel (the `SvcCancelSubscription` operationId).
 	SvcCancelSubscription(ctx context.Context, reqEditors ...RequestEditorFn) (*http.Response, error)
 
-	// SvcCancelDowngrade Keeps the plan, in place of what was scheduled
+	// SvcCancelDowngrade Keeps the current plan, and cancels the scheduled change
 	//
 	// Access: write. Rate class: top-up.
 	//
@@ -6038,7 +6038,7 @@ type ClientInterface interface {
 
 	// SvcChangeSubscriptionWithBody Changes the plan
 	//
-	// A dearer plan opens a checkout, and takes the place of the old one when it is paid. A cheaper one is scheduled for the end of the period, and charges nothing now. The same plan changes nothing.
+	// A more expensive plan opens a checkout, and replaces the old plan once paid. A cheaper plan is scheduled for the end of the period, and nothing is charged now. The same plan changes nothing.
 	//
 	// Takes any type of body and a specified content type.
 	//
@@ -6047,98 +6047,98 @@ type ClientInterface interface {
 
 	// SvcChangeSubscription Changes the plan
 	//
-	// A dearer plan opens a checkout, and takes the place of the old one when it is paid. A cheaper one is scheduled for the end of the period, and charges nothing now. The same plan changes nothing.
+	// A more expensive plan opens a checkout, and replaces the old plan once paid. A cheaper plan is scheduled for the end of the period, and nothing is charged now. The same plan changes nothing.
 	//
 	// Takes a body of the `application/json` content type.
 	//
 	// Corresponds with POST /api/subscription/change (the `SvcChangeSubscription` operationId).
 	SvcChangeSubscription(ctx context.Context, body SvcChangeSubscriptionJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error)
 
-	// SvcCreateSubscriptionWithBody Opens a checkout in which a plan is subscribed to
+	// SvcCreateSubscriptionWithBody Opens a checkout to subscribe to a plan
 	//
-	// An ACTIVE subscription is answered as it is. The plan begins when the payment provider has told of the payment. The free plan begins at once.
+	// An ACTIVE subscription is returned unchanged. The plan begins when the payment provider confirms the payment. The free plan begins at once.
 	//
 	// Takes any type of body and a specified content type.
 	//
 	// Corresponds with POST /api/subscription/create (the `SvcCreateSubscription` operationId).
 	SvcCreateSubscriptionWithBody(ctx context.Context, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*http.Response, error)
 
-	// SvcCreateSubscription Opens a checkout in which a plan is subscribed to
+	// SvcCreateSubscription Opens a checkout to subscribe to a plan
 	//
-	// An ACTIVE subscription is answered as it is. The plan begins when the payment provider has told of the payment. The free plan begins at once.
+	// An ACTIVE subscription is returned unchanged. The plan begins when the payment provider confirms the payment. The free plan begins at once.
 	//
 	// Takes a body of the `application/json` content type.
 	//
 	// Corresponds with POST /api/subscription/create (the `SvcCreateSubscription` operationId).
 	SvcCreateSubscription(ctx context.Context, body SvcCreateSubscriptionJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error)
 
-	// SvcListPlanPrices Lists what the plans cost that customers may choose, by level
+	// SvcListPlanPrices Lists the prices of the plans that customers may choose, by level
 	//
 	// Access: public. Rate class: anonymous.
 	//
 	// Corresponds with GET /api/subscription/prices (the `SvcListPlanPrices` operationId).
 	SvcListPlanPrices(ctx context.Context, reqEditors ...RequestEditorFn) (*http.Response, error)
 
-	// SvcPaymentNoticeWithBody Takes signed notices of the payment provider
+	// SvcPaymentNoticeWithBody Takes signed notices from the payment provider
 	//
-	// Only the payment provider calls this. The bytes of the body are signed; a signature holds for five minutes. Notices may come twice and in any order.
+	// Only the payment provider calls this. The bytes of the body are signed; a signature is valid for five minutes. Notices may come twice and in any order.
 	//
 	// Takes any type of body and a specified content type.
 	//
 	// Corresponds with POST /api/subscription/webhook (the `SvcPaymentNotice` operationId).
 	SvcPaymentNoticeWithBody(ctx context.Context, params *SvcPaymentNoticeParams, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*http.Response, error)
 
-	// SvcPaymentNotice Takes signed notices of the payment provider
+	// SvcPaymentNotice Takes signed notices from the payment provider
 	//
-	// Only the payment provider calls this. The bytes of the body are signed; a signature holds for five minutes. Notices may come twice and in any order.
+	// Only the payment provider calls this. The bytes of the body are signed; a signature is valid for five minutes. Notices may come twice and in any order.
 	//
 	// Takes a body of the `application/json` content type.
 	//
 	// Corresponds with POST /api/subscription/webhook (the `SvcPaymentNotice` operationId).
 	SvcPaymentNotice(ctx context.Context, params *SvcPaymentNoticeParams, body SvcPaymentNoticeJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error)
 
-	// SvcGetWallet Answers the balance, charges of runs under way included
+	// SvcGetWallet Returns the balance, including charges of runs under way
 	//
 	// Access: read. Rate class: read.
 	//
 	// Corresponds with GET /api/wallet (the `SvcGetWallet` operationId).
 	SvcGetWallet(ctx context.Context, reqEditors ...RequestEditorFn) (*http.Response, error)
 
-	// SvcListPrices Lists the prices that runs launched now will have
+	// SvcListPrices Lists the prices for runs launched now
 	//
 	// Access: read. Rate class: read.
 	//
 	// Corresponds with GET /api/wallet/prices (the `SvcListPrices` operationId).
 	SvcListPrices(ctx context.Context, reqEditors ...RequestEditorFn) (*http.Response, error)
 
-	// SvcGetWalletStatement Answers a month's statement, as a table or as a page to be printed
+	// SvcGetWalletStatement Returns a month's statement, as a table or as a printable page
 	//
-	// It has every transaction that was settled in the month, newest first. The opening balance and the amounts are together the closing balance. A charge counts when its run has ended. The month under way is as it is so far.
+	// It has every transaction settled in the month, newest first. The opening balance plus the amounts is the closing balance. A charge counts when its run has ended. The current month is shown as it is so far.
 	//
 	// Corresponds with GET /api/wallet/statements/{month} (the `SvcGetWalletStatement` operationId).
 	SvcGetWalletStatement(ctx context.Context, month string, params *SvcGetWalletStatementParams, reqEditors ...RequestEditorFn) (*http.Response, error)
 
-	// SvcStartTopUpWithBody Opens a checkout in which the wallet is topped up
+	// SvcStartTopUpWithBody Opens a checkout to top up the wallet
 	//
-	// The balance grows when the payment provider has told of the payment, which is seconds after it as a rule. A customer has at most 100 open top-ups.
+	// The balance grows when the payment provider confirms the payment, usually within seconds. A customer has at most 100 open top-ups.
 	//
 	// Takes any type of body and a specified content type.
 	//
 	// Corresponds with POST /api/wallet/topup (the `SvcStartTopUp` operationId).
 	SvcStartTopUpWithBody(ctx context.Context, params *SvcStartTopUpParams, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*http.Response, error)
 
-	// SvcStartTopUp Opens a checkout in which the wallet is topped up
+	// SvcStartTopUp Opens a checkout to top up the wallet
 	//
-	// The balance grows when the payment provider has told of the payment, which is seconds after it as a rule. A customer has at most 100 open top-ups.
+	// The balance grows when the payment provider confirms the payment, usually within seconds. A customer has at most 100 open top-ups.
 	//
 	// Takes a body of the `application/json` content type.
 	//
 	// Corresponds with POST /api/wallet/topup (the `SvcStartTopUp` operationId).
 	SvcStartTopUp(ctx context.Context, params *SvcStartTopUpParams, body SvcStartTopUpJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error)
 
-	// SvcGetTopUp Says what became of a top-up
+	// SvcGetTopUp Returns the state of a top-up
 	//
-	// OPEN: not paid yet, or pending. APPLIED: paid and credited. EXPIRED and FAILED: no money moved; these are forgotten 30 days later. UNMATCHED: paid, but not to be credited as it stands, in another currency for example; the operator sees it.
+	// OPEN: not paid yet, or pending. APPLIED: paid and credited. EXPIRED and FAILED: no money moved; these are deleted 30 days later. UNMATCHED: paid, but it cannot be credited, for example because of another currency; the operator sees it.
 	//
 	// Corresponds with GET /api/wallet/topup/{sessionId} (the `SvcGetTopUp` operationId).
 	SvcGetTopUp(ctx context.Context, sessionId string, reqEditors ...RequestEditorFn) (*http.Response, error)
@@ -6150,9 +6150,9 @@ type ClientInterface interface {
 	// Corresponds with GET /api/wallet/transactions (the `SvcListWalletTransactions` operationId).
 	SvcListWalletTransactions(ctx context.Context, params *SvcListWalletTransactionsParams, reqEditors ...RequestEditorFn) (*http.Response, error)
 
-	// SvcListAllWalletTransactions Reads all of the wallet's transactions, newest first, by cursor
+	// SvcListAllWalletTransactions Reads all the wallet's transactions, newest first, by cursor
 	//
-	// There is no last page: the cursor leads to the first transaction of the wallet. What is entered meanwhile is not among those that follow.
+	// There is no page limit: the cursor leads to the first transaction of the wallet. Transactions entered meanwhile are not included.
 	//
 	// Corresponds with GET /api/wallet/transactions/all (the `SvcListAllWalletTransactions` operationId).
 	SvcListAllWalletTransactions(ctx context.Context, params *SvcListAllWalletTransactionsParams, reqEditors ...RequestEditorFn) (*http.Response, error)
@@ -6164,18 +6164,18 @@ type ClientInterface interface {
 	// Corresponds with GET /api/webhooks (the `SvcListWebhooks` operationId).
 	SvcListWebhooks(ctx context.Context, reqEditors ...RequestEditorFn) (*http.Response, error)
 
-	// SvcCreateWebhookWithBody Makes a webhook, at most 10 a customer
+	// SvcCreateWebhookWithBody Creates a webhook; a customer has at most 10
 	//
-	// Events are told by signed requests (Standard Webhooks): the headers webhook-id, webhook-timestamp and webhook-signature. A 2xx within 15 seconds takes one. Otherwise it is tried 8 times over 24 hours, each time under the same webhook-id; one that came may come again. The answer holds the secret, once.
+	// Events are sent as signed requests (Standard Webhooks) with the headers webhook-id, webhook-timestamp and webhook-signature. An answer of 2xx within 15 seconds confirms one. Otherwise it is tried 8 times over 24 hours, always under the same webhook-id; an event may arrive twice. Only this answer holds the secret.
 	//
 	// Takes any type of body and a specified content type.
 	//
 	// Corresponds with POST /api/webhooks (the `SvcCreateWebhook` operationId).
 	SvcCreateWebhookWithBody(ctx context.Context, params *SvcCreateWebhookParams, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*http.Response, error)
 
-	// SvcCreateWebhook Makes a webhook, at most 10 a customer
+	// SvcCreateWebhook Creates a webhook; a customer has at most 10
 	//
-	// Events are told by signed requests (Standard Webhooks): the headers webhook-id, webhook-timestamp and webhook-signature. A 2xx within 15 seconds takes one. Otherwise it is tried 8 times over 24 hours, each time under the same webhook-id; one that came may come again. The answer holds the secret, once.
+	// Events are sent as signed requests (Standard Webhooks) with the headers webhook-id, webhook-timestamp and webhook-signature. An answer of 2xx within 15 seconds confirms one. Otherwise it is tried 8 times over 24 hours, always under the same webhook-id; an event may arrive twice. Only this answer holds the secret.
 	//
 	// Takes a body of the `application/json` content type.
 	//
@@ -6184,71 +6184,71 @@ type ClientInterface interface {
 
 	// SvcDeleteWebhook Deletes a webhook and its log
 	//
-	// What is pending is not sent any more, but for calls under way.
+	// Pending deliveries are no longer sent, except for calls under way.
 	//
 	// Corresponds with DELETE /api/webhooks/{id} (the `SvcDeleteWebhook` operationId).
 	SvcDeleteWebhook(ctx context.Context, id string, reqEditors ...RequestEditorFn) (*http.Response, error)
 
-	// SvcGetWebhook Answers a webhook
+	// SvcGetWebhook Returns a webhook
 	//
 	// Access: read. Rate class: read.
 	//
 	// Corresponds with GET /api/webhooks/{id} (the `SvcGetWebhook` operationId).
 	SvcGetWebhook(ctx context.Context, id string, reqEditors ...RequestEditorFn) (*http.Response, error)
 
-	// SvcPutWebhookWithBody Changes where a webhook goes, and of what it tells
+	// SvcPutWebhookWithBody Changes a webhook's address and events
 	//
-	// It switches one on again, too. Its secret stays.
+	// It can also switch the webhook on again. The secret stays.
 	//
 	// Takes any type of body and a specified content type.
 	//
 	// Corresponds with PUT /api/webhooks/{id} (the `SvcPutWebhook` operationId).
 	SvcPutWebhookWithBody(ctx context.Context, id string, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*http.Response, error)
 
-	// SvcPutWebhook Changes where a webhook goes, and of what it tells
+	// SvcPutWebhook Changes a webhook's address and events
 	//
-	// It switches one on again, too. Its secret stays.
+	// It can also switch the webhook on again. The secret stays.
 	//
 	// Takes a body of the `application/json` content type.
 	//
 	// Corresponds with PUT /api/webhooks/{id} (the `SvcPutWebhook` operationId).
 	SvcPutWebhook(ctx context.Context, id string, body SvcPutWebhookJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error)
 
-	// SvcListWebhookDeliveries Lists what was sent to a webhook and what is pending, newest first
+	// SvcListWebhookDeliveries Lists a webhook's sent and pending deliveries, newest first
 	//
-	// Each stays for 30 days. Beyond 500 the oldest one that has ended goes; while 500 are pending, new events are counted as droppedEvents.
+	// Each delivery is kept for 30 days. Beyond 500, the oldest finished one is removed; while 500 are pending, new events are only counted as droppedEvents.
 	//
 	// Corresponds with GET /api/webhooks/{id}/deliveries (the `SvcListWebhookDeliveries` operationId).
 	SvcListWebhookDeliveries(ctx context.Context, id string, params *SvcListWebhookDeliveriesParams, reqEditors ...RequestEditorFn) (*http.Response, error)
 
 	// SvcRedeliverWebhook Sends a delivery again at once, under its webhook-id
 	//
-	// One that has ended has 8 tries again. One that is pending is tried now.
+	// A finished delivery gets 8 tries again. A pending one is tried now.
 	//
 	// Corresponds with POST /api/webhooks/{id}/deliveries/{deliveryId}/redeliver (the `SvcRedeliverWebhook` operationId).
 	SvcRedeliverWebhook(ctx context.Context, id string, deliveryId string, reqEditors ...RequestEditorFn) (*http.Response, error)
 
-	// SvcRotateWebhookWithBody Gives a webhook another secret
+	// SvcRotateWebhookWithBody Gives a webhook a new secret
 	//
-	// The answer holds it, once. Meanwhile requests have two signatures, and either one will do. With 0 the former secret ends at once.
+	// Only this answer holds the new secret. During the overlap requests have two signatures, and either one is enough. With 0 the old secret ends at once.
 	//
 	// Takes any type of body and a specified content type.
 	//
 	// Corresponds with POST /api/webhooks/{id}/rotate (the `SvcRotateWebhook` operationId).
 	SvcRotateWebhookWithBody(ctx context.Context, id string, params *SvcRotateWebhookParams, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*http.Response, error)
 
-	// SvcRotateWebhook Gives a webhook another secret
+	// SvcRotateWebhook Gives a webhook a new secret
 	//
-	// The answer holds it, once. Meanwhile requests have two signatures, and either one will do. With 0 the former secret ends at once.
+	// Only this answer holds the new secret. During the overlap requests have two signatures, and either one is enough. With 0 the old secret ends at once.
 	//
 	// Takes a body of the `application/json` content type.
 	//
 	// Corresponds with POST /api/webhooks/{id}/rotate (the `SvcRotateWebhook` operationId).
 	SvcRotateWebhook(ctx context.Context, id string, params *SvcRotateWebhookParams, body SvcRotateWebhookJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error)
 
-	// SvcTestWebhook Sends a WEBHOOK_TEST to a webhook, also to one that is off
+	// SvcTestWebhook Sends a WEBHOOK_TEST to a webhook, even if it is off
 	//
-	// What came of it stands in the log.
+	// The result is in the webhook's log.
 	//
 	// Corresponds with POST /api/webhooks/{id}/test (the `SvcTestWebhook` operationId).
 	SvcTestWebhook(ctx context.Context, id string, reqEditors ...RequestEditorFn) (*http.Response, error)
@@ -6256,7 +6256,7 @@ type ClientInterface interface {
 
 // SvcListInvoices Lists the customer's invoices, newest first
 //
-// They are those of subscriptions, as the payment provider has told of them. Top-ups and charges are in the wallet's ledger.
+// These are the invoices for subscriptions, as reported by the payment provider. Top-ups and charges are in the wallet's ledger.
 //
 // Corresponds with GET /api/billing-history (the `SvcListInvoices` operationId).
 func (c *Client) SvcListInvoices(ctx context.Context, params *SvcListInvoicesParams, reqEditors ...RequestEditorFn) (*http.Response, error) {
@@ -6271,7 +6271,7 @@ func (c *Client) SvcListInvoices(ctx context.Context, params *SvcListInvoicesPar
 	return c.Client.Do(req)
 }
 
-// SvcGetCustomer Answers the customer's profile
+// SvcGetCustomer Returns the customer's profile
 //
 // Access: read. Rate class: read.
 //
@@ -6290,7 +6290,7 @@ func (c *Client) SvcGetCustomer(ctx context.Context, params *SvcGetCustomerParam
 
 // SvcSignUpWithBody Signs the customer up
 //
-// The identity provider's user id becomes the customer's reference. Reference and e-mail address never change. A token of an OpenID Connect issuer says which address is verified; the body's is the same. Of a customer with accounts that sign in here it is the address of one of them.
+// The identity provider's user id becomes the customer's reference. Reference and e-mail address never change. With a token of an OpenID Connect issuer, the body must have the address that the issuer verified. If the customer's accounts sign in here, it must have the address of one of them.
 //
 // Takes any type of body and a specified content type.
 //
@@ -6309,7 +6309,7 @@ func (c *Client) SvcSignUpWithBody(ctx context.Context, params *SvcSignUpParams,
 
 // SvcSignUp Signs the customer up
 //
-// The identity provider's user id becomes the customer's reference. Reference and e-mail address never change. A token of an OpenID Connect issuer says which address is verified; the body's is the same. Of a customer with accounts that sign in here it is the address of one of them.
+// The identity provider's user id becomes the customer's reference. Reference and e-mail address never change. With a token of an OpenID Connect issuer, the body must have the address that the issuer verified. If the customer's accounts sign in here, it must have the address of one of them.
 //
 // Takes a body of the `application/json` content type.
 //
@@ -6364,9 +6364,9 @@ func (c *Client) SvcPutCustomer(ctx context.Context, body SvcPutCustomerJSONRequ
 	return c.Client.Do(req)
 }
 
-// SvcExportCustomer Answers all that is the customer's, as one file
+// SvcExportCustomer Returns all of the customer's data as one file
 //
-// Each line is {kind, value}. First come profile, additionalInfo, notificationPreferences, account with each passkey (accountId, passkey) of it, and grant. Then come wallet, subscription, invoice, key, webhook, group with each category and share (groupId, email) of it, schema and scraper. They are followed by site with each siteLink (siteId, link) of it, notification, feedback and transaction. Last come run with each link (jobId, url) and linkError (jobId, error) of it, and row. Values are as the other operations answer them; accounts, keys and webhooks have no secrets. Links, their errors and rows are those that are kept, of deleted groups and scrapers, too. It counts as one call, and as an open stream while it is sent. An answer that breaks off ends without its last chunk.
+// Each line is {kind, value}. First come profile, additionalInfo, notificationPreferences, account with each of its passkeys (accountId, passkey), and grant. Then come wallet, subscription, invoice, key, webhook, group with each category and share (groupId, email), schema and scraper. Then come site with each siteLink (siteId, link), notification, feedback and transaction. Last come run with each link (jobId, url) and linkError (jobId, error), and row. Values are as other operations return them; accounts, keys and webhooks have no secrets. Links, link errors and rows are all those still kept, also from deleted groups and scrapers. The call counts as one call, and as an open stream while it is sent. An interrupted answer ends without its last chunk.
 //
 // Corresponds with GET /api/customer/export (the `SvcExportCustomer` operationId).
 func (c *Client) SvcExportCustomer(ctx context.Context, reqEditors ...RequestEditorFn) (*http.Response, error) {
@@ -6398,7 +6398,7 @@ func (c *Client) SvcPaymentCanceled(ctx context.Context, reqEditors ...RequestEd
 	return c.Client.Do(req)
 }
 
-// SvcGetAdditionalInfo Answers all that the customer keeps
+// SvcGetAdditionalInfo Returns all keys and values that the customer stores
 //
 // Access: read. Rate class: read.
 //
@@ -6415,7 +6415,7 @@ func (c *Client) SvcGetAdditionalInfo(ctx context.Context, reqEditors ...Request
 	return c.Client.Do(req)
 }
 
-// SvcPutAdditionalInfoWithBody Keeps values under keys of the customer's own
+// SvcPutAdditionalInfoWithBody Stores values under keys that the customer chooses
 //
 // Keys that are not named stay as they are. A customer has at most 100 keys, and 65,536 bytes of keys and values.
 //
@@ -6434,7 +6434,7 @@ func (c *Client) SvcPutAdditionalInfoWithBody(ctx context.Context, contentType s
 	return c.Client.Do(req)
 }
 
-// SvcPutAdditionalInfo Keeps values under keys of the customer's own
+// SvcPutAdditionalInfo Stores values under keys that the customer chooses
 //
 // Keys that are not named stay as they are. A customer has at most 100 keys, and 65,536 bytes of keys and values.
 //
@@ -6453,9 +6453,9 @@ func (c *Client) SvcPutAdditionalInfo(ctx context.Context, body SvcPutAdditional
 	return c.Client.Do(req)
 }
 
-// SvcDeleteAdditionalInfo Removes a key, and answers what remains
+// SvcDeleteAdditionalInfo Removes a key, and returns what remains
 //
-// A key that is not there is removed already.
+// Removing a key that does not exist changes nothing.
 //
 // Corresponds with DELETE /api/customer/preferences/additional-info/{key} (the `SvcDeleteAdditionalInfo` operationId).
 func (c *Client) SvcDeleteAdditionalInfo(ctx context.Context, key string, reqEditors ...RequestEditorFn) (*http.Response, error) {
@@ -6470,7 +6470,7 @@ func (c *Client) SvcDeleteAdditionalInfo(ctx context.Context, key string, reqEdi
 	return c.Client.Do(req)
 }
 
-// SvcGetNotificationPreferences Answers by which ways the customer is told of each event
+// SvcGetNotificationPreferences Returns how the customer is notified of each event
 //
 // Access: read. Rate class: read.
 //
@@ -6487,9 +6487,9 @@ func (c *Client) SvcGetNotificationPreferences(ctx context.Context, reqEditors .
 	return c.Client.Do(req)
 }
 
-// SvcPutNotificationPreferencesWithBody Sets by which ways the customer is told of events
+// SvcPutNotificationPreferencesWithBody Sets how the customer is notified of each event
 //
-// Events that are not named stay as they are. The ways are EMAIL, IN_APP, BOTH and NONE. What cannot be sent by e-mail stands in the application.
+// Events that are not named stay as they are. The ways are EMAIL, IN_APP, BOTH and NONE. Notices that cannot be e-mailed appear in the application.
 //
 // Takes any type of body and a specified content type.
 //
@@ -6506,9 +6506,9 @@ func (c *Client) SvcPutNotificationPreferencesWithBody(ctx context.Context, cont
 	return c.Client.Do(req)
 }
 
-// SvcPutNotificationPreferences Sets by which ways the customer is told of events
+// SvcPutNotificationPreferences Sets how the customer is notified of each event
 //
-// Events that are not named stay as they are. The ways are EMAIL, IN_APP, BOTH and NONE. What cannot be sent by e-mail stands in the application.
+// Events that are not named stay as they are. The ways are EMAIL, IN_APP, BOTH and NONE. Notices that cannot be e-mailed appear in the application.
 //
 // Takes a body of the `application/json` content type.
 //
@@ -6525,7 +6525,7 @@ func (c *Client) SvcPutNotificationPreferences(ctx context.Context, body SvcPutN
 	return c.Client.Do(req)
 }
 
-// SvcGetWalletPreferences Answers below which balance the wallet is low
+// SvcGetWalletPreferences Returns the threshold below which the balance is low
 //
 // Access: read. Rate class: read.
 //
@@ -6542,9 +6542,9 @@ func (c *Client) SvcGetWalletPreferences(ctx context.Context, reqEditors ...Requ
 	return c.Client.Do(req)
 }
 
-// SvcPutWalletPreferencesWithBody Sets below which balance the wallet is low
+// SvcPutWalletPreferencesWithBody Sets the threshold below which the balance is low
 //
-// A new wallet's threshold is 5 EUR. A balance that is below the new one already is not told.
+// A new wallet's threshold is 5 EUR. If the balance is already below the new threshold, no notice is sent.
 //
 // Takes any type of body and a specified content type.
 //
@@ -6561,9 +6561,9 @@ func (c *Client) SvcPutWalletPreferencesWithBody(ctx context.Context, contentTyp
 	return c.Client.Do(req)
 }
 
-// SvcPutWalletPreferences Sets below which balance the wallet is low
+// SvcPutWalletPreferences Sets the threshold below which the balance is low
 //
-// A new wallet's threshold is 5 EUR. A balance that is below the new one already is not told.
+// A new wallet's threshold is 5 EUR. If the balance is already below the new threshold, no notice is sent.
 //
 // Takes a body of the `application/json` content type.
 //
@@ -6614,9 +6614,9 @@ func (c *Client) SvcUserAgreement(ctx context.Context, reqEditors ...RequestEdit
 	return c.Client.Do(req)
 }
 
-// SvcStreamEvents Streams what changes of all that is the customer's
+// SvcStreamEvents Streams changes to the customer's runs, wallet, top-ups and notifications
 //
-// Each event has the newest state of one thing: a run, the wallet, a top-up or a notification. A thing is told of 4 times a second at most; what changes meanwhile is told together. The first frame has an id alone: what changes behind it is told. What has changed together has its id in the last of its events. After resync whatever is shown is to be read again: too much has changed since Last-Event-ID, or nobody knows.
+// Each event has the newest state of one thing: a run, the wallet, a top-up or a notification. Each thing has at most 4 events a second; changes in between are combined. The first frame has only an id, and all later changes are sent. Of events for changes made together, only the last has the id. After resync, reload what is shown: too much has changed since Last-Event-ID, or it is unknown how much.
 //
 // Corresponds with GET /api/events/stream (the `SvcStreamEvents` operationId).
 func (c *Client) SvcStreamEvents(ctx context.Context, params *SvcStreamEventsParams, reqEditors ...RequestEditorFn) (*http.Response, error) {
@@ -6633,7 +6633,7 @@ func (c *Client) SvcStreamEvents(ctx context.Context, params *SvcStreamEventsPar
 
 // SvcIssueTicket Makes a ticket that opens one stream of events
 //
-// For pages of browsers, which cannot send a bearer credential with a stream. It is good for a minute, once, at any server, and its stream ends with the credential that asked for it. A page that is signed in by cookie needs none. Beyond 20 of a customer the oldest one goes.
+// For browser pages, which cannot send a bearer credential with a stream. A ticket is valid for a minute, once, on any server. Its stream ends when the credential that asked for it does. A page signed in by cookie needs none. Beyond 20 tickets of a customer, the oldest one is dropped.
 //
 // Corresponds with POST /api/events/ticket (the `SvcIssueTicket` operationId).
 func (c *Client) SvcIssueTicket(ctx context.Context, reqEditors ...RequestEditorFn) (*http.Response, error) {
@@ -6648,9 +6648,9 @@ func (c *Client) SvcIssueTicket(ctx context.Context, reqEditors ...RequestEditor
 	return c.Client.Do(req)
 }
 
-// SvcGiveFeedbackWithBody Tells the operators of the service what the customer thinks of it
+// SvcGiveFeedbackWithBody Sends the customer's feedback to the operators of the service
 //
-// A customer does so 10 times a day (UTC) at most. It is kept for 400 days; the oldest makes room beyond 200.
+// A customer may send feedback 10 times a day (UTC). It is kept for 400 days; beyond 200, the oldest is removed.
 //
 // Takes any type of body and a specified content type.
 //
@@ -6667,9 +6667,9 @@ func (c *Client) SvcGiveFeedbackWithBody(ctx context.Context, params *SvcGiveFee
 	return c.Client.Do(req)
 }
 
-// SvcGiveFeedback Tells the operators of the service what the customer thinks of it
+// SvcGiveFeedback Sends the customer's feedback to the operators of the service
 //
-// A customer does so 10 times a day (UTC) at most. It is kept for 400 days; the oldest makes room beyond 200.
+// A customer may send feedback 10 times a day (UTC). It is kept for 400 days; beyond 200, the oldest is removed.
 //
 // Takes a body of the `application/json` content type.
 //
@@ -6688,7 +6688,7 @@ func (c *Client) SvcGiveFeedback(ctx context.Context, params *SvcGiveFeedbackPar
 
 // SvcGenerateKey Makes an API key
 //
-// The answer holds the whole key, once. Its secret has 256 random bits. Keys of scope LLM_READ and LLM_FULL cannot make keys. A key that has expired is refused like an unknown one, and stays in the list until it is deleted.
+// Only this answer holds the whole key. Its secret has 256 random bits. Keys of scope LLM_READ and LLM_FULL cannot make keys. An expired key is refused like an unknown one, and stays in the list until it is deleted.
 //
 // Corresponds with PUT /api/key/generate (the `SvcGenerateKey` operationId).
 func (c *Client) SvcGenerateKey(ctx context.Context, params *SvcGenerateKeyParams, reqEditors ...RequestEditorFn) (*http.Response, error) {
@@ -6720,7 +6720,7 @@ func (c *Client) SvcListKeys(ctx context.Context, params *SvcListKeysParams, req
 	return c.Client.Do(req)
 }
 
-// SvcWhoami Says who the credential belongs to
+// SvcWhoami Returns who the credential belongs to
 //
 // Access: read. Rate class: read.
 //
@@ -6739,7 +6739,7 @@ func (c *Client) SvcWhoami(ctx context.Context, reqEditors ...RequestEditorFn) (
 
 // SvcDeleteKey Revokes an API key at once
 //
-// A key may revoke any key of its customer, itself included; keys of scope LLM_READ may not.
+// A key may revoke any key of its customer, itself included; keys of scope LLM_READ cannot.
 //
 // Corresponds with DELETE /api/key/{id} (the `SvcDeleteKey` operationId).
 func (c *Client) SvcDeleteKey(ctx context.Context, id string, reqEditors ...RequestEditorFn) (*http.Response, error) {
@@ -6756,7 +6756,7 @@ func (c *Client) SvcDeleteKey(ctx context.Context, id string, reqEditors ...Requ
 
 // SvcListNotifications Lists the customer's notifications, newest first
 //
-// They stay for 90 days. Beyond 1,000 the oldest one that was read goes. While none was read, the newest one counts those that find no room.
+// Notifications are kept for 90 days. Beyond 1,000, the oldest read one is removed. If none was read, the newest one counts those that found no room.
 //
 // Corresponds with GET /api/notifications (the `SvcListNotifications` operationId).
 func (c *Client) SvcListNotifications(ctx context.Context, params *SvcListNotificationsParams, reqEditors ...RequestEditorFn) (*http.Response, error) {
@@ -6771,9 +6771,9 @@ func (c *Client) SvcListNotifications(ctx context.Context, params *SvcListNotifi
 	return c.Client.Do(req)
 }
 
-// SvcReadNotifications Notes that all notifications were read
+// SvcReadNotifications Marks all notifications as read
 //
-// Answers how many are unread then: those that came meanwhile.
+// Returns how many are then unread: those that came meanwhile.
 //
 // Corresponds with POST /api/notifications/read (the `SvcReadNotifications` operationId).
 func (c *Client) SvcReadNotifications(ctx context.Context, reqEditors ...RequestEditorFn) (*http.Response, error) {
@@ -6805,9 +6805,9 @@ func (c *Client) SvcCountUnreadNotifications(ctx context.Context, reqEditors ...
 	return c.Client.Do(req)
 }
 
-// SvcPutNotificationWithBody Notes that a notification was read, or that it was not
+// SvcPutNotificationWithBody Marks a notification as read or unread
 //
-// Answers how many are unread then.
+// Returns how many are then unread.
 //
 // Takes any type of body and a specified content type.
 //
@@ -6824,9 +6824,9 @@ func (c *Client) SvcPutNotificationWithBody(ctx context.Context, id string, cont
 	return c.Client.Do(req)
 }
 
-// SvcPutNotification Notes that a notification was read, or that it was not
+// SvcPutNotification Marks a notification as read or unread
 //
-// Answers how many are unread then.
+// Returns how many are then unread.
 //
 // Takes a body of the `application/json` content type.
 //
@@ -6845,7 +6845,7 @@ func (c *Client) SvcPutNotification(ctx context.Context, id string, body SvcPutN
 
 // SvcListPlans Lists the legacy plans with their features and limits, by level
 //
-// A customer without a subscription pays as it goes. It has every feature, and none of these limits.
+// A customer without a subscription is on pay-as-you-go. It has every feature and none of these limits.
 //
 // Corresponds with GET /api/plan-features (the `SvcListPlans` operationId).
 func (c *Client) SvcListPlans(ctx context.Context, reqEditors ...RequestEditorFn) (*http.Response, error) {
@@ -6879,7 +6879,7 @@ func (c *Client) SvcListCustomerSchemas(ctx context.Context, params *SvcListCust
 
 // SvcCreateCustomerSchemaWithBody Creates a schema of the customer, or replaces the one with the given id
 //
-// The content is compiled: what cannot check a row is refused, with its place. Runs that began before a change go on with the schema as it was.
+// The content is compiled: a schema that cannot check rows is refused, and the error says where. Runs that began before a change continue with the old schema.
 //
 // Takes any type of body and a specified content type.
 //
@@ -6898,7 +6898,7 @@ func (c *Client) SvcCreateCustomerSchemaWithBody(ctx context.Context, params *Sv
 
 // SvcCreateCustomerSchema Creates a schema of the customer, or replaces the one with the given id
 //
-// The content is compiled: what cannot check a row is refused, with its place. Runs that began before a change go on with the schema as it was.
+// The content is compiled: a schema that cannot check rows is refused, and the error says where. Runs that began before a change continue with the old schema.
 //
 // Takes a body of the `application/json` content type.
 //
@@ -6917,7 +6917,7 @@ func (c *Client) SvcCreateCustomerSchema(ctx context.Context, params *SvcCreateC
 
 // SvcDeleteCustomerSchema Deletes a schema of the customer after a preview
 //
-// Needs the token of a preview, as ?token= or X-Preview-Token; without one, a preview of the same deletion by the same customer that still holds. AI_CONF scrapers that refer to the schema stay and fail at their next run.
+// Needs the token of a preview, as ?token= or X-Preview-Token. Without ?token= or the header, a valid preview of the same deletion by the same customer is enough. AI_CONF scrapers that refer to the schema stay, and fail at their next run.
 //
 // Corresponds with DELETE /api/schema/customer/{id} (the `SvcDeleteCustomerSchema` operationId).
 func (c *Client) SvcDeleteCustomerSchema(ctx context.Context, id string, params *SvcDeleteCustomerSchemaParams, reqEditors ...RequestEditorFn) (*http.Response, error) {
@@ -6932,9 +6932,9 @@ func (c *Client) SvcDeleteCustomerSchema(ctx context.Context, id string, params 
 	return c.Client.Do(req)
 }
 
-// SvcPreviewDeleteCustomerSchema Shows what the deletion of a schema of the customer would do
+// SvcPreviewDeleteCustomerSchema Shows what deleting a schema of the customer would do
 //
-// Show its warnings before the deletion. The token lets that through once, within 5 minutes, with the same parameters, unless what hangs on the target changes meanwhile.
+// Show the warnings to the user before the deletion. The token is valid once, within 5 minutes, with the same parameters, unless what depends on the target changes meanwhile.
 //
 // Corresponds with POST /api/schema/customer/{id}/preview-delete (the `SvcPreviewDeleteCustomerSchema` operationId).
 func (c *Client) SvcPreviewDeleteCustomerSchema(ctx context.Context, id string, reqEditors ...RequestEditorFn) (*http.Response, error) {
@@ -6968,7 +6968,7 @@ func (c *Client) SvcGetSchema(ctx context.Context, id string, reqEditors ...Requ
 
 // SvcListSchemaItems Lists common field names with their JSON types
 //
-// AI_CONF finds these in what pages state; other names work too.
+// AI_CONF finds these fields in pages' structured data; other names work, too.
 //
 // Corresponds with GET /api/schema/items/existing (the `SvcListSchemaItems` operationId).
 func (c *Client) SvcListSchemaItems(ctx context.Context, reqEditors ...RequestEditorFn) (*http.Response, error) {
@@ -6985,7 +6985,7 @@ func (c *Client) SvcListSchemaItems(ctx context.Context, reqEditors ...RequestEd
 
 // SvcCreateScraperWithBody Creates a scraper, or replaces the one with the given id
 //
-// All of it is sent always. An id that is not one of the customer's scrapers is refused. What this version cannot run (other types) is refused with type_not_runnable rather than kept and ignored. Of a FILE scraper, sent with its id, name, groupRef and config.retentionCount may change; what it has none of is refused. Rows stay in the group that they were stored in. MARKETPLACE and SEARCH_ENGINE_SEARCH have fields of their own. Rows of a shop have position (in a list), title, url, price, priceMax, listPrice, currency, availability, condition and brand. They have sku, gtin, mpn, productId, category, rating, reviewCount, image, images, description and platform, too. Rows of a search have position, title, url, snippet, kind, query and page. APPLICATION_LD_JSON has a row for each thing that a page states (a Product, each element of an ItemList, each variant of a ProductGroup). Its properties are columns. Those of items within it are joined with an underscore (offers_price, brand_name). Several values are an array, and references are followed. itemsConfig may choose and name some, by column or by path (offers.price). AI_CONF has the properties of its schema. A row that does not fit the schema is dropped, not stored and not charged. A page that has no other ends with the error row_rejected. It is model_unavailable or model_limit_reached where the language model, asked for what the page does not state, gave no answer. It is no_rows where the page states nothing and there is no model.
+// Always send the whole scraper. An id that is not one of the customer's scrapers is refused. Types that this version cannot run are refused with type_not_runnable. For a FILE scraper, sent with its id, only name, groupRef and config.retentionCount may change; settings that it does not have are refused. Rows stay in the group in which they were stored. MARKETPLACE and SEARCH_ENGINE_SEARCH have fixed fields. Shop rows have position (in a list), title, url, price, priceMax, listPrice, currency, availability, condition and brand. They also have sku, gtin, mpn, productId, category, rating, reviewCount, image, images, description and platform. Search rows have position, title, url, snippet, kind, query and page. APPLICATION_LD_JSON makes a row for each thing in the page's structured data: a Product, each element of an ItemList, each variant of a ProductGroup. Its properties are columns. Names of nested properties are joined with an underscore (offers_price, brand_name). Several values become an array, and references are followed. itemsConfig may select and rename columns, by column or by path (offers.price). AI_CONF has the properties of its schema. A row that does not fit the schema is neither stored nor charged. If a page has only such rows, it ends with the error row_rejected. If the language model was asked for missing values and gave no answer, the error is model_unavailable or model_limit_reached. If the page states nothing and there is no model, it is no_rows.
 //
 // Takes any type of body and a specified content type.
 //
@@ -7004,7 +7004,7 @@ func (c *Client) SvcCreateScraperWithBody(ctx context.Context, params *SvcCreate
 
 // SvcCreateScraper Creates a scraper, or replaces the one with the given id
 //
-// All of it is sent always. An id that is not one of the customer's scrapers is refused. What this version cannot run (other types) is refused with type_not_runnable rather than kept and ignored. Of a FILE scraper, sent with its id, name, groupRef and config.retentionCount may change; what it has none of is refused. Rows stay in the group that they were stored in. MARKETPLACE and SEARCH_ENGINE_SEARCH have fields of their own. Rows of a shop have position (in a list), title, url, price, priceMax, listPrice, currency, availability, condition and brand. They have sku, gtin, mpn, productId, category, rating, reviewCount, image, images, description and platform, too. Rows of a search have position, title, url, snippet, kind, query and page. APPLICATION_LD_JSON has a row for each thing that a page states (a Product, each element of an ItemList, each variant of a ProductGroup). Its properties are columns. Those of items within it are joined with an underscore (offers_price, brand_name). Several values are an array, and references are followed. itemsConfig may choose and name some, by column or by path (offers.price). AI_CONF has the properties of its schema. A row that does not fit the schema is dropped, not stored and not charged. A page that has no other ends with the error row_rejected. It is model_unavailable or model_limit_reached where the language model, asked for what the page does not state, gave no answer. It is no_rows where the page states nothing and there is no model.
+// Always send the whole scraper. An id that is not one of the customer's scrapers is refused. Types that this version cannot run are refused with type_not_runnable. For a FILE scraper, sent with its id, only name, groupRef and config.retentionCount may change; settings that it does not have are refused. Rows stay in the group in which they were stored. MARKETPLACE and SEARCH_ENGINE_SEARCH have fixed fields. Shop rows have position (in a list), title, url, price, priceMax, listPrice, currency, availability, condition and brand. They also have sku, gtin, mpn, productId, category, rating, reviewCount, image, images, description and platform. Search rows have position, title, url, snippet, kind, query and page. APPLICATION_LD_JSON makes a row for each thing in the page's structured data: a Product, each element of an ItemList, each variant of a ProductGroup. Its properties are columns. Names of nested properties are joined with an underscore (offers_price, brand_name). Several values become an array, and references are followed. itemsConfig may select and rename columns, by column or by path (offers.price). AI_CONF has the properties of its schema. A row that does not fit the schema is neither stored nor charged. If a page has only such rows, it ends with the error row_rejected. If the language model was asked for missing values and gave no answer, the error is model_unavailable or model_limit_reached. If the page states nothing and there is no model, it is no_rows.
 //
 // Takes a body of the `application/json` content type.
 //
@@ -7021,9 +7021,9 @@ func (c *Client) SvcCreateScraper(ctx context.Context, params *SvcCreateScraperP
 	return c.Client.Do(req)
 }
 
-// SvcReleaseScraperJob Has a run that is held back count as its scraper's last one
+// SvcReleaseScraperJob Releases a run that is held back, so that it counts as its scraper's last run
 //
-// A run of a group with quarantine that is unlike the runs before it is held back; its quarantineReason says why. Released, it counts, and later runs are compared with it, too. A run that is not held back stays as it is.
+// In a group with quarantine, a run that is unlike earlier ones is held back; its quarantineReason says why. Once released, it counts, and later runs are compared with it, too. A run that is not held back stays as it is.
 //
 // Corresponds with POST /api/scraper-job-status/{id}/release (the `SvcReleaseScraperJob` operationId).
 func (c *Client) SvcReleaseScraperJob(ctx context.Context, id string, params *SvcReleaseScraperJobParams, reqEditors ...RequestEditorFn) (*http.Response, error) {
@@ -7040,7 +7040,7 @@ func (c *Client) SvcReleaseScraperJob(ctx context.Context, id string, params *Sv
 
 // SvcStreamScraperJob Streams the progress of a run
 //
-// Events named status, each with the whole progress. The first one comes at once. The last one has the final state, and then the stream ends. Ids are the job's index in the log of changes. Whoever comes back gets the newest state first, so nothing that Last-Event-ID names has to be sent again.
+// Events named status, each with the whole progress. The first event comes at once. The last one has the final state, and then the stream ends. Ids are the job's index in the change log. A client that reconnects gets the newest state first, so nothing is replayed from Last-Event-ID.
 //
 // Corresponds with GET /api/scraper-job-status/{id}/stream (the `SvcStreamScraperJob` operationId).
 func (c *Client) SvcStreamScraperJob(ctx context.Context, id string, reqEditors ...RequestEditorFn) (*http.Response, error) {
@@ -7055,9 +7055,9 @@ func (c *Client) SvcStreamScraperJob(ctx context.Context, id string, reqEditors 
 	return c.Client.Do(req)
 }
 
-// SvcPreviewScraperFromCurlWithBody Proposes scrapers for the answer to a request, given as a curl command
+// SvcPreviewScraperFromCurlWithBody Proposes scrapers for the answer to a request given as a curl command
 //
-// Every strategy that fits the page is tried. What makes rows is proposed, the best first, each with its first rows. A run would give the same ones. An empty array says that nothing was found, and the header Shoal-Reason why. The page is fetched and paid like any other. One on which nothing was found costs nothing. Nothing is saved. The call waits up to 55 s; who hangs up ends it.
+// Every strategy that fits the page is tried. Those that make rows are proposed, best first, each with its first rows. A run would give the same rows. If nothing was found, the array is empty and the header Shoal-Reason says why. The page is fetched and charged like any other. If nothing was found, it costs nothing. Nothing is saved. The call waits up to 55 s; disconnecting ends it.
 //
 // Takes any type of body and a specified content type.
 //
@@ -7074,9 +7074,9 @@ func (c *Client) SvcPreviewScraperFromCurlWithBody(ctx context.Context, params *
 	return c.Client.Do(req)
 }
 
-// SvcPreviewScraperFromCurl Proposes scrapers for the answer to a request, given as a curl command
+// SvcPreviewScraperFromCurl Proposes scrapers for the answer to a request given as a curl command
 //
-// Every strategy that fits the page is tried. What makes rows is proposed, the best first, each with its first rows. A run would give the same ones. An empty array says that nothing was found, and the header Shoal-Reason why. The page is fetched and paid like any other. One on which nothing was found costs nothing. Nothing is saved. The call waits up to 55 s; who hangs up ends it.
+// Every strategy that fits the page is tried. Those that make rows are proposed, best first, each with its first rows. A run would give the same rows. If nothing was found, the array is empty and the header Shoal-Reason says why. The page is fetched and charged like any other. If nothing was found, it costs nothing. Nothing is saved. The call waits up to 55 s; disconnecting ends it.
 //
 // Takes a body of the `application/json` content type.
 //
@@ -7095,7 +7095,7 @@ func (c *Client) SvcPreviewScraperFromCurl(ctx context.Context, params *SvcPrevi
 
 // SvcPreviewPageWithBody Shows a page to pick fields on
 //
-// The page comes as elements and texts without attributes, so that it can be shown without anything of it running, loading or sending. Scripts, styles and images are left out, and so is what is beyond 480 KiB or 10,000 elements. The page is fetched and paid like any other, and is kept for 10 minutes. Picks on it, and calls for the same address, are free until then, as far as the cache does not lose it. Nothing is saved.
+// The page comes as elements and texts without attributes, so that nothing in it can run, load or send. Scripts, styles and images are left out, and so is everything beyond 480 KiB or 10,000 elements. The page is fetched and charged like any other, and is kept for 10 minutes. Until then, picks on it and calls for the same address are free, unless the cache loses it. Nothing is saved.
 //
 // Takes any type of body and a specified content type.
 //
@@ -7114,7 +7114,7 @@ func (c *Client) SvcPreviewPageWithBody(ctx context.Context, params *SvcPreviewP
 
 // SvcPreviewPage Shows a page to pick fields on
 //
-// The page comes as elements and texts without attributes, so that it can be shown without anything of it running, loading or sending. Scripts, styles and images are left out, and so is what is beyond 480 KiB or 10,000 elements. The page is fetched and paid like any other, and is kept for 10 minutes. Picks on it, and calls for the same address, are free until then, as far as the cache does not lose it. Nothing is saved.
+// The page comes as elements and texts without attributes, so that nothing in it can run, load or send. Scripts, styles and images are left out, and so is everything beyond 480 KiB or 10,000 elements. The page is fetched and charged like any other, and is kept for 10 minutes. Until then, picks on it and calls for the same address are free, unless the cache loses it. Nothing is saved.
 //
 // Takes a body of the `application/json` content type.
 //
@@ -7131,9 +7131,9 @@ func (c *Client) SvcPreviewPage(ctx context.Context, params *SvcPreviewPageParam
 	return c.Client.Do(req)
 }
 
-// SvcPickOnPageWithBody Makes a field of an element of a page, and rows of all fields
+// SvcPickOnPageWithBody Makes a field from an element of a page, and rows from all fields
 //
-// The page was asked for by POST /api/scraper-simple/page, and is kept for 10 minutes: a pick fetches nothing and costs nothing. The first field of MULTIPLE_PRODUCTS is found in all elements that stand like the picked one. Each is a row, and later fields are found in each row. Rows are of the page as it is kept. Where its end is left out, a run has more of them.
+// The page comes from POST /api/scraper-simple/page, and is kept for 10 minutes: a pick fetches nothing and costs nothing. The first field of MULTIPLE_PRODUCTS matches all elements in positions like the picked one. Each is a row, and later fields are found within each row. Rows are made from the kept page. If its end was left out, a run has more rows.
 //
 // Takes any type of body and a specified content type.
 //
@@ -7150,9 +7150,9 @@ func (c *Client) SvcPickOnPageWithBody(ctx context.Context, contentType string, 
 	return c.Client.Do(req)
 }
 
-// SvcPickOnPage Makes a field of an element of a page, and rows of all fields
+// SvcPickOnPage Makes a field from an element of a page, and rows from all fields
 //
-// The page was asked for by POST /api/scraper-simple/page, and is kept for 10 minutes: a pick fetches nothing and costs nothing. The first field of MULTIPLE_PRODUCTS is found in all elements that stand like the picked one. Each is a row, and later fields are found in each row. Rows are of the page as it is kept. Where its end is left out, a run has more of them.
+// The page comes from POST /api/scraper-simple/page, and is kept for 10 minutes: a pick fetches nothing and costs nothing. The first field of MULTIPLE_PRODUCTS matches all elements in positions like the picked one. Each is a row, and later fields are found within each row. Rows are made from the kept page. If its end was left out, a run has more rows.
 //
 // Takes a body of the `application/json` content type.
 //
@@ -7169,9 +7169,9 @@ func (c *Client) SvcPickOnPage(ctx context.Context, body SvcPickOnPageJSONReques
 	return c.Client.Do(req)
 }
 
-// SvcPreviewFromUrlWithBody Looks for fields on a page by their names
+// SvcPreviewFromUrlWithBody Finds fields on a page by name
 //
-// The names are hints. They are looked up in what the page states for machines, in its tables and lists of labels, and in elements that are called so. What a proposal for the page would find counts, too. Where the server has one, a language model is asked for the rest. Of a list the first item counts. The page is fetched and paid like any other. One that says nothing of what is asked costs nothing, and the header Shoal-Reason says why. Nothing is saved.
+// The names are hints. They are looked up in the page's structured data, in its tables and label lists, and in elements with such names. What a proposal for the page would find counts, too. If the server has a language model, it is asked for the rest. If the page is a list, the first item counts. The page is fetched and charged like any other. If none of the fields is found, it costs nothing, and the header Shoal-Reason says why. Nothing is saved.
 //
 // Takes any type of body and a specified content type.
 //
@@ -7188,9 +7188,9 @@ func (c *Client) SvcPreviewFromUrlWithBody(ctx context.Context, params *SvcPrevi
 	return c.Client.Do(req)
 }
 
-// SvcPreviewFromUrl Looks for fields on a page by their names
+// SvcPreviewFromUrl Finds fields on a page by name
 //
-// The names are hints. They are looked up in what the page states for machines, in its tables and lists of labels, and in elements that are called so. What a proposal for the page would find counts, too. Where the server has one, a language model is asked for the rest. Of a list the first item counts. The page is fetched and paid like any other. One that says nothing of what is asked costs nothing, and the header Shoal-Reason says why. Nothing is saved.
+// The names are hints. They are looked up in the page's structured data, in its tables and label lists, and in elements with such names. What a proposal for the page would find counts, too. If the server has a language model, it is asked for the rest. If the page is a list, the first item counts. The page is fetched and charged like any other. If none of the fields is found, it costs nothing, and the header Shoal-Reason says why. Nothing is saved.
 //
 // Takes a body of the `application/json` content type.
 //
@@ -7209,7 +7209,7 @@ func (c *Client) SvcPreviewFromUrl(ctx context.Context, params *SvcPreviewFromUr
 
 // SvcPreviewScraperFromUrlWithBody Proposes scrapers for a page
 //
-// Every strategy that fits the page is tried. What makes rows is proposed, the best first, each with its first rows. A run would give the same ones. An empty array says that nothing was found, and the header Shoal-Reason why. The page is fetched and paid like any other. One on which nothing was found costs nothing. Nothing is saved. The call waits up to 55 s; who hangs up ends it.
+// Every strategy that fits the page is tried. Those that make rows are proposed, best first, each with its first rows. A run would give the same rows. If nothing was found, the array is empty and the header Shoal-Reason says why. The page is fetched and charged like any other. If nothing was found, it costs nothing. Nothing is saved. The call waits up to 55 s; disconnecting ends it.
 //
 // Takes any type of body and a specified content type.
 //
@@ -7228,7 +7228,7 @@ func (c *Client) SvcPreviewScraperFromUrlWithBody(ctx context.Context, params *S
 
 // SvcPreviewScraperFromUrl Proposes scrapers for a page
 //
-// Every strategy that fits the page is tried. What makes rows is proposed, the best first, each with its first rows. A run would give the same ones. An empty array says that nothing was found, and the header Shoal-Reason why. The page is fetched and paid like any other. One on which nothing was found costs nothing. Nothing is saved. The call waits up to 55 s; who hangs up ends it.
+// Every strategy that fits the page is tried. Those that make rows are proposed, best first, each with its first rows. A run would give the same rows. If nothing was found, the array is empty and the header Shoal-Reason says why. The page is fetched and charged like any other. If nothing was found, it costs nothing. Nothing is saved. The call waits up to 55 s; disconnecting ends it.
 //
 // Takes a body of the `application/json` content type.
 //
@@ -7245,7 +7245,7 @@ func (c *Client) SvcPreviewScraperFromUrl(ctx context.Context, params *SvcPrevie
 	return c.Client.Do(req)
 }
 
-// SvcGetConfigParameters Answers the limits of the caller's file uploads
+// SvcGetConfigParameters Returns the limits of the caller's file uploads
 //
 // Access: read. Rate class: read.
 //
@@ -7264,7 +7264,7 @@ func (c *Client) SvcGetConfigParameters(ctx context.Context, reqEditors ...Reque
 
 // SvcDeleteRunData Deletes a run's rows after a preview
 //
-// Needs the token of a preview, as ?token= or X-Preview-Token; without one, a preview of the same deletion by the same customer that still holds. A run that is under way is stopped. Nobody sees its rows from then on, and they go in the background. The scraper's last run is the one before it. Its record stays, and so does what was charged.
+// Needs the token of a preview, as ?token= or X-Preview-Token. Without ?token= or the header, a valid preview of the same deletion by the same customer is enough. A run under way is stopped. Its rows are hidden at once and deleted in the background. The run before it becomes the scraper's last run. Its record and its charges stay.
 //
 // Corresponds with DELETE /api/scraper/data (the `SvcDeleteRunData` operationId).
 func (c *Client) SvcDeleteRunData(ctx context.Context, params *SvcDeleteRunDataParams, reqEditors ...RequestEditorFn) (*http.Response, error) {
@@ -7279,9 +7279,9 @@ func (c *Client) SvcDeleteRunData(ctx context.Context, params *SvcDeleteRunDataP
 	return c.Client.Do(req)
 }
 
-// SvcGetData Reads rows to their end, page by page, by cursor
+// SvcGetData Reads all rows, page by page, by cursor
 //
-// Rows come in the order in which they were stored, unless sort names a field. A read sees what was there when it began: rows stored later need a new read. A cursor is refused once rows that it reads are deleted. A page may have fewer rows than limit although more follow, when they are large. The rows of a scraper that had runs in several groups come group by group, unless they are sorted. In the order of a field numbers, and text that is a number, come first. Other text follows by code point (its first 256 bytes), then booleans, then other values. Rows without the field or with null are last, whatever the direction. Equal ones come as they were stored. The first two pages look at all rows each, and then one of 50,000 rows does. Others cost their own share if they are asked for within two minutes of the one before. Skip to pages far behind.
+// Rows come in the order in which they were stored, unless sort names a field. A read sees the rows that existed when it began; rows stored later need a new read. A cursor is refused once rows that it reads are deleted. A page of large rows may have fewer than limit although more follow. If a scraper had runs in several groups, its rows come group by group, unless sorted. When sorted by a field, numbers and numeric text come first. Other text follows by code point (its first 256 bytes), then booleans, then other values. Rows with null or without the field come last in either direction. Equal rows stay in the order in which they were stored. Sorting scans all rows for each of the first two pages, and then once for each 50,000 rows. Other pages are cheap within two minutes of the previous one. To reach a distant page, use skip.
 //
 // Corresponds with GET /api/scraper/data (the `SvcGetData` operationId).
 func (c *Client) SvcGetData(ctx context.Context, params *SvcGetDataParams, reqEditors ...RequestEditorFn) (*http.Response, error) {
@@ -7298,7 +7298,7 @@ func (c *Client) SvcGetData(ctx context.Context, params *SvcGetDataParams, reqEd
 
 // SvcDiffRuns Compares the rows of two runs of a scraper
 //
-// It answers the rows that were added, removed or changed, with what they were before. Both runs have ended. null counts as a member that is not there. What was added or changed comes in the order of the newer run, then what was removed in that of the older one. Beyond 200,000 rows it comes so part by part. A page costs its own share if it is asked for within two minutes of the one before. Later it may compare both runs anew, so a long comparison is best read as jsonl. A key that no row has is refused.
+// It returns the rows that were added, removed or changed, with their previous values. Both runs must have ended. A null member counts as absent. Added and changed rows come first, in the order of the newer run. Removed rows follow in the order of the older run. Beyond 200,000 rows, this order holds within each part. The next page is cheap within two minutes of the previous one. After that both runs may be compared again, so read a long comparison as jsonl. A key that no row has is refused.
 //
 // Corresponds with GET /api/scraper/data/diff (the `SvcDiffRuns` operationId).
 func (c *Client) SvcDiffRuns(ctx context.Context, params *SvcDiffRunsParams, reqEditors ...RequestEditorFn) (*http.Response, error) {
@@ -7313,9 +7313,9 @@ func (c *Client) SvcDiffRuns(ctx context.Context, params *SvcDiffRunsParams, req
 	return c.Client.Do(req)
 }
 
-// SvcExportData Answers rows as one file, whatever their number
+// SvcExportData Returns any number of rows as one file
 //
-// It counts as one call, and as an open stream while it is sent. Rows come as by GET /api/scraper/data: in the order in which they were stored, or of sort, as they were when the call came. A sorted file looks at all rows once for each 50,000 of them. jsonl is each row as it was stored, one a line. The columns of other formats are the configured fields in their order, then all others in the order in which rows first have them. Those that the server adds (_…) come last. With fields, the columns are exactly those. No cell holds a formula. xlsx is a sheet called data: 100,000 rows and 256 MiB of them at most, else export_too_large. Text beyond 32,767 characters is cut there, and control characters that a sheet cannot hold are replaced. Numbers of more than 15 digits are text. In parquet a column has the type that all its values have: text, boolean, integer of 64 bits, or double. Where that would change one, and for objects and arrays, the column is JSON. It has 2,000 columns at most, the others 16,384. An answer that breaks off ends without its last chunk.
+// The call counts as one call, and as an open stream while it is sent. As in GET /api/scraper/data, rows come in the order in which they were stored, or by sort. They are as of the call. A sorted file scans all rows once for each 50,000 of them. jsonl has each row as stored, one per line. In other formats, columns are the configured fields in their order, then others in order of first appearance. Columns that the server adds (_…) come last. With fields, the columns are exactly those. No cell holds a formula. xlsx has one sheet called data, with at most 100,000 rows and 256 MiB of rows; more gives export_too_large. In xlsx, text is cut at 32,767 characters, and control characters that a sheet cannot hold are replaced. Numbers of more than 15 digits become text. A parquet column has the type of all its values: text, boolean, 64-bit integer or double. If that would change a value, and for objects and arrays, the column is JSON. parquet has at most 2,000 columns, the other formats 16,384. An interrupted answer ends without its last chunk.
 //
 // Corresponds with GET /api/scraper/data/export (the `SvcExportData` operationId).
 func (c *Client) SvcExportData(ctx context.Context, params *SvcExportDataParams, reqEditors ...RequestEditorFn) (*http.Response, error) {
@@ -7330,7 +7330,7 @@ func (c *Client) SvcExportData(ctx context.Context, params *SvcExportDataParams,
 	return c.Client.Do(req)
 }
 
-// SvcListKeptExports Lists the customer's kept exports, the newest first
+// SvcListKeptExports Lists the customer's kept exports, newest first
 //
 // Access: read. Feature of plans: DATA_EXPORT. Rate class: read.
 //
@@ -7347,9 +7347,9 @@ func (c *Client) SvcListKeptExports(ctx context.Context, reqEditors ...RequestEd
 	return c.Client.Do(req)
 }
 
-// SvcKeepExport Has rows written to a file that is kept for 7 days
+// SvcKeepExport Writes rows to a file that is kept for 7 days
 //
-// The file has the rows as they are when the call comes, in the form of GET /api/scraper/data/export. It is written in the background: its state is WAITING, then READY or FAILED. It fails when rows were removed before it was written. It is not written, or read, once whoever asked for it may not read the rows any more. A customer keeps 20 exports at most, and 8 GiB of files. One file has at most 4 GiB.
+// The file has the rows as of the call, in the format of GET /api/scraper/data/export. It is written in the background: its state is WAITING, then READY or FAILED. It fails if rows are removed before it is written. It can neither be written nor read once its creator may no longer read the rows. A customer keeps at most 20 exports and 8 GiB of files. A file has at most 4 GiB.
 //
 // Corresponds with POST /api/scraper/data/exports (the `SvcKeepExport` operationId).
 func (c *Client) SvcKeepExport(ctx context.Context, params *SvcKeepExportParams, reqEditors ...RequestEditorFn) (*http.Response, error) {
@@ -7364,7 +7364,7 @@ func (c *Client) SvcKeepExport(ctx context.Context, params *SvcKeepExportParams,
 	return c.Client.Do(req)
 }
 
-// SvcDeleteKeptExport Removes a kept export with its file, or gives it up
+// SvcDeleteKeptExport Removes a kept export with its file, or cancels it
 //
 // Access: write. Rate class: general.
 //
@@ -7381,7 +7381,7 @@ func (c *Client) SvcDeleteKeptExport(ctx context.Context, id string, params *Svc
 	return c.Client.Do(req)
 }
 
-// SvcGetKeptExport Says how it stands with a kept export
+// SvcGetKeptExport Returns the state of a kept export
 //
 // Access: read. Feature of plans: DATA_EXPORT. Rate class: read.
 //
@@ -7398,9 +7398,9 @@ func (c *Client) SvcGetKeptExport(ctx context.Context, id string, reqEditors ...
 	return c.Client.Do(req)
 }
 
-// SvcDownloadKeptExport Answers the file of a kept export, or a range of its bytes
+// SvcDownloadKeptExport Returns the file of a kept export, or a range of its bytes
 //
-// A download that broke off goes on with Range, and with the ETag in If-Range it never mixes two files. While the export is not READY the answer is 409 export_not_ready. It breaks off when the caller may not read the rows any more.
+// Resume an interrupted download with Range, and send the ETag in If-Range so that two files never mix. Until the export is READY the answer is 409 export_not_ready. The answer breaks off when the caller may no longer read the rows.
 //
 // Corresponds with GET /api/scraper/data/exports/{id}/file (the `SvcDownloadKeptExport` operationId).
 func (c *Client) SvcDownloadKeptExport(ctx context.Context, id string, params *SvcDownloadKeptExportParams, reqEditors ...RequestEditorFn) (*http.Response, error) {
@@ -7451,7 +7451,7 @@ func (c *Client) SvcListCategories(ctx context.Context, id string, reqEditors ..
 
 // SvcPutCategoryWithBody Saves a filter of a group's rows under a name
 //
-// Reads and downloads of the group take it as categories. A category that has the name gets the filter, and keeps its id. A group has at most 100, the groups of a customer 1,000.
+// Reads and downloads of the group take it in categories. An existing category of that name gets the new filter, and keeps its id. A group has at most 100 categories, a customer's groups together 1,000.
 //
 // Takes any type of body and a specified content type.
 //
@@ -7470,7 +7470,7 @@ func (c *Client) SvcPutCategoryWithBody(ctx context.Context, id string, params *
 
 // SvcPutCategory Saves a filter of a group's rows under a name
 //
-// Reads and downloads of the group take it as categories. A category that has the name gets the filter, and keeps its id. A group has at most 100, the groups of a customer 1,000.
+// Reads and downloads of the group take it in categories. An existing category of that name gets the new filter, and keeps its id. A group has at most 100 categories, a customer's groups together 1,000.
 //
 // Takes a body of the `application/json` content type.
 //
@@ -7489,7 +7489,7 @@ func (c *Client) SvcPutCategory(ctx context.Context, id string, params *SvcPutCa
 
 // SvcDeleteCategory Deletes a category after a preview
 //
-// Needs the token of a preview, as ?token= or X-Preview-Token; without one, a preview of the same deletion by the same customer that still holds. Rows stay.
+// Needs the token of a preview, as ?token= or X-Preview-Token. Without ?token= or the header, a valid preview of the same deletion by the same customer is enough. Rows stay.
 //
 // Corresponds with DELETE /api/scraper/data/group/{id}/category/{categoryId} (the `SvcDeleteCategory` operationId).
 func (c *Client) SvcDeleteCategory(ctx context.Context, id string, categoryId string, params *SvcDeleteCategoryParams, reqEditors ...RequestEditorFn) (*http.Response, error) {
@@ -7504,9 +7504,9 @@ func (c *Client) SvcDeleteCategory(ctx context.Context, id string, categoryId st
 	return c.Client.Do(req)
 }
 
-// SvcPreviewDeleteCategory Shows what the deletion of a category would do
+// SvcPreviewDeleteCategory Shows what deleting a category would do
 //
-// Show its warnings before the deletion. The token lets that through once, within 5 minutes, with the same parameters, unless what hangs on the target changes meanwhile.
+// Show the warnings to the user before the deletion. The token is valid once, within 5 minutes, with the same parameters, unless what depends on the target changes meanwhile.
 //
 // Corresponds with POST /api/scraper/data/group/{id}/category/{categoryId}/preview-delete (the `SvcPreviewDeleteCategory` operationId).
 func (c *Client) SvcPreviewDeleteCategory(ctx context.Context, id string, categoryId string, reqEditors ...RequestEditorFn) (*http.Response, error) {
@@ -7523,7 +7523,7 @@ func (c *Client) SvcPreviewDeleteCategory(ctx context.Context, id string, catego
 
 // SvcGetGroupDataClient Reads a group's rows by page, with every scraped text marked as data
 //
-// Each text becomes an object that says where it was scraped. It is cut at 2,000 characters. Control characters but tabs and line breaks go, and so do those that override the direction of writing. Nothing else of a text is rewritten. Numbers, booleans, null and members that begin with _ stay as they are.
+// Each text becomes an object that says where it was scraped. It is cut at 2,000 characters. Control characters except tabs and line breaks are removed, and so are those that override the writing direction. Otherwise texts are unchanged. Numbers, booleans, null and members that begin with _ stay as they are.
 //
 // Corresponds with GET /api/scraper/data/group/{id}/client (the `SvcGetGroupDataClient` operationId).
 func (c *Client) SvcGetGroupDataClient(ctx context.Context, id string, params *SvcGetGroupDataClientParams, reqEditors ...RequestEditorFn) (*http.Response, error) {
@@ -7538,9 +7538,9 @@ func (c *Client) SvcGetGroupDataClient(ctx context.Context, id string, params *S
 	return c.Client.Do(req)
 }
 
-// SvcDownloadGroupData Answers the rows of a group's newest runs as one file, data.xlsx
+// SvcDownloadGroupData Returns the rows of a group's newest runs as one file, data.xlsx
 //
-// It has the rows of each scraper's newest run, as they were when the call came, under the columns of GET /api/scraper/data/export. No cell holds a formula. xlsx is a sheet called data: 100,000 rows and 256 MiB of them at most, else export_too_large. Text beyond 32,767 characters is cut there, and control characters that a sheet cannot hold are replaced. Numbers of more than 15 digits are text. In parquet a column has the type that all its values have: text, boolean, integer of 64 bits, or double. Where that would change one, and for objects and arrays, the column is JSON. It has 2,000 columns at most, the others 16,384.
+// It has the rows of each scraper's newest run as of the call, with the columns of GET /api/scraper/data/export. No cell holds a formula. xlsx has one sheet called data, with at most 100,000 rows and 256 MiB of rows; more gives export_too_large. In xlsx, text is cut at 32,767 characters, and control characters that a sheet cannot hold are replaced. Numbers of more than 15 digits become text. A parquet column has the type of all its values: text, boolean, 64-bit integer or double. If that would change a value, and for objects and arrays, the column is JSON. parquet has at most 2,000 columns, the other formats 16,384.
 //
 // Corresponds with GET /api/scraper/data/group/{id}/download (the `SvcDownloadGroupData` operationId).
 func (c *Client) SvcDownloadGroupData(ctx context.Context, id string, params *SvcDownloadGroupDataParams, reqEditors ...RequestEditorFn) (*http.Response, error) {
@@ -7557,7 +7557,7 @@ func (c *Client) SvcDownloadGroupData(ctx context.Context, id string, params *Sv
 
 // SvcMergeRuns Merges the rows of a group's runs by their title
 //
-// A title is a stable identifier, such as a barcode. Titles are compared without the spaces around them; a number is the text that it is. Rows of one title in two runs or more become one row. It has the fields of the run that was named first, and from the others those that are missing, null or empty there. Of several rows of a title in one run the first counts. Taken is the latest COMPLETED run of each scraper of the group; others are passed over. The rows are those of a group of the same name with _enriched behind it. That group counts towards no limit, and has enrichedOf in the list. A new merge replaces the rows of the last one; while one goes on there is no other. The call waits for 55 s, then answers with the run; the same Idempotency-Key waits again. A merge that makes no row is 422, and the rows of the last one stay.
+// A title is a stable identifier, such as a barcode. Titles are compared without surrounding spaces; a number is compared as text. Rows with the same title in two or more runs become one row. It has the fields of the run named first. The other runs fill in fields that are missing, null or empty there. If a run has several rows of a title, the first counts. Only the latest COMPLETED run of each scraper of the group is merged; other runs are ignored. The rows go to a group of the same name with the suffix _enriched. That group counts towards no limit, and has enrichedOf in the list. A new merge replaces the rows of the last one; only one runs at a time. The call waits up to 55 s, then returns the run; the same Idempotency-Key waits again. A merge that makes no row answers 422, and the rows of the last one stay.
 //
 // Corresponds with PUT /api/scraper/data/group/{id}/merge (the `SvcMergeRuns` operationId).
 func (c *Client) SvcMergeRuns(ctx context.Context, id string, params *SvcMergeRunsParams, reqEditors ...RequestEditorFn) (*http.Response, error) {
@@ -7572,9 +7572,9 @@ func (c *Client) SvcMergeRuns(ctx context.Context, id string, params *SvcMergeRu
 	return c.Client.Do(req)
 }
 
-// SvcFindRunOddities Says what is odd about a run
+// SvcFindRunOddities Reports what is unusual about a run
 //
-// The run is compared with up to 10 runs of its scraper before it that were COMPLETED and whose rows are there. Told is what all of those did not have, nor nearly: numbers of rows, shares of rows with a value, types, values, lengths and varieties. It changes nothing.
+// The run is compared with up to 10 earlier COMPLETED runs of its scraper that still have rows. It reports what is far from all of them: row counts, shares of rows with a value, types, values, lengths and varieties. Nothing is changed.
 //
 // Corresponds with GET /api/scraper/data/oddities (the `SvcFindRunOddities` operationId).
 func (c *Client) SvcFindRunOddities(ctx context.Context, params *SvcFindRunOdditiesParams, reqEditors ...RequestEditorFn) (*http.Response, error) {
@@ -7589,9 +7589,9 @@ func (c *Client) SvcFindRunOddities(ctx context.Context, params *SvcFindRunOddit
 	return c.Client.Do(req)
 }
 
-// SvcPreviewDeleteRunData Shows what the deletion of a run's rows would do
+// SvcPreviewDeleteRunData Shows what deleting a run's rows would do
 //
-// Show its warnings before the deletion. The token lets that through once, within 5 minutes, with the same parameters, unless what hangs on the target changes meanwhile. rows are counted of a run that has ended; one that is under way (openRuns) is stopped.
+// Show the warnings to the user before the deletion. The token is valid once, within 5 minutes, with the same parameters, unless what depends on the target changes meanwhile. rows counts only an ended run's rows; a run under way (openRuns) is stopped.
 //
 // Corresponds with POST /api/scraper/data/preview-delete (the `SvcPreviewDeleteRunData` operationId).
 func (c *Client) SvcPreviewDeleteRunData(ctx context.Context, params *SvcPreviewDeleteRunDataParams, reqEditors ...RequestEditorFn) (*http.Response, error) {
@@ -7606,9 +7606,9 @@ func (c *Client) SvcPreviewDeleteRunData(ctx context.Context, params *SvcPreview
 	return c.Client.Do(req)
 }
 
-// SvcProfileRun Says what the fields of a run's rows are like
+// SvcProfileRun Describes the fields of a run's rows
 //
-// It answers of each field how many rows have a value and of which types. With that come the least and the greatest number, about how many different values there are, and some of them. The sums are kept with each page as it is stored, so that long runs are answered soon.
+// For each field it returns how many rows have a value, and of which types. It also returns the smallest and greatest number, about how many different values there are, and examples. The sums are stored with each page, so the answer is fast even for long runs.
 //
 // Corresponds with GET /api/scraper/data/profile (the `SvcProfileRun` operationId).
 func (c *Client) SvcProfileRun(ctx context.Context, params *SvcProfileRunParams, reqEditors ...RequestEditorFn) (*http.Response, error) {
@@ -7623,9 +7623,9 @@ func (c *Client) SvcProfileRun(ctx context.Context, params *SvcProfileRunParams,
 	return c.Client.Do(req)
 }
 
-// SvcGetRowReceipt Says where a row comes from
+// SvcGetRowReceipt Returns the receipt of a row: where it comes from
 //
-// A row's id is its _rowId. The receipt is that of the page which brought the row, and is there as long as the row is.
+// A row's id is its _rowId. The receipt is that of the page that the row came from. It exists as long as the row.
 //
 // Corresponds with GET /api/scraper/data/{rowId}/receipt (the `SvcGetRowReceipt` operationId).
 func (c *Client) SvcGetRowReceipt(ctx context.Context, rowId string, reqEditors ...RequestEditorFn) (*http.Response, error) {
@@ -7640,9 +7640,9 @@ func (c *Client) SvcGetRowReceipt(ctx context.Context, rowId string, reqEditors 
 	return c.Client.Do(req)
 }
 
-// SvcGetRowBody Answers the body of the page that brought a row
+// SvcGetRowBody Returns the body of the page that a row came from
 //
-// The body is kept for as many days as config.keepBodyDays of the row's scraper said when the page was read. Its text is UTF-8, and its SHA-256 is bodySha256 of the row's receipt. A customer's oldest bodies go sooner where it has more of them than the server keeps. Whoever a group is shared with reads its rows, and no bodies.
+// The body is kept for the days that the scraper's config.keepBodyDays had when the page was read. Its text is UTF-8, and its SHA-256 is bodySha256 in the row's receipt. If a customer has more bodies than the server keeps, the oldest are deleted earlier. People with whom a group is shared can read its rows, but no bodies.
 //
 // Corresponds with GET /api/scraper/data/{rowId}/receipt/body (the `SvcGetRowBody` operationId).
 func (c *Client) SvcGetRowBody(ctx context.Context, rowId string, reqEditors ...RequestEditorFn) (*http.Response, error) {
@@ -7657,9 +7657,9 @@ func (c *Client) SvcGetRowBody(ctx context.Context, rowId string, reqEditors ...
 	return c.Client.Do(req)
 }
 
-// SvcPutGroupWithBody Creates a group, or changes the one with the given id
+// SvcPutGroupWithBody Creates a group, or updates the one with the given id
 //
-// What an update does not name stays as it is. An id that is not one of the customer's groups is refused. With retentionCount, rows of older runs are deleted in the background when a run has ended.
+// Members that an update does not name stay as they are. An id that is not one of the customer's groups is refused. With retentionCount, the rows of older runs are deleted in the background when a run ends.
 //
 // Takes any type of body and a specified content type.
 //
@@ -7676,9 +7676,9 @@ func (c *Client) SvcPutGroupWithBody(ctx context.Context, params *SvcPutGroupPar
 	return c.Client.Do(req)
 }
 
-// SvcPutGroup Creates a group, or changes the one with the given id
+// SvcPutGroup Creates a group, or updates the one with the given id
 //
-// What an update does not name stays as it is. An id that is not one of the customer's groups is refused. With retentionCount, rows of older runs are deleted in the background when a run has ended.
+// Members that an update does not name stay as they are. An id that is not one of the customer's groups is refused. With retentionCount, the rows of older runs are deleted in the background when a run ends.
 //
 // Takes a body of the `application/json` content type.
 //
@@ -7714,7 +7714,7 @@ func (c *Client) SvcListGroups(ctx context.Context, params *SvcListGroupsParams,
 
 // SvcDeleteGroup Deletes a group with its scrapers after a preview
 //
-// Needs the token of a preview, as ?token= or X-Preview-Token; without one, a preview of the same deletion by the same customer that still holds. Its runs are stopped. Their records stay, and so does what was charged. Without withData its rows stay, too, and are read by run. With it nobody sees them from then on, and they go in the background. Rows that its scrapers have in other groups stay.
+// Needs the token of a preview, as ?token= or X-Preview-Token. Without ?token= or the header, a valid preview of the same deletion by the same customer is enough. Its runs are stopped. Their records and charges stay. Without withData its rows stay, too, and can be read by run. With withData its rows are hidden at once and deleted in the background. Rows that its scrapers have in other groups stay.
 //
 // Corresponds with DELETE /api/scraper/group/{id} (the `SvcDeleteGroup` operationId).
 func (c *Client) SvcDeleteGroup(ctx context.Context, id string, params *SvcDeleteGroupParams, reqEditors ...RequestEditorFn) (*http.Response, error) {
@@ -7729,9 +7729,9 @@ func (c *Client) SvcDeleteGroup(ctx context.Context, id string, params *SvcDelet
 	return c.Client.Do(req)
 }
 
-// SvcEstimateGroup Says what a run of a group will probably cost
+// SvcEstimateGroup Estimates what a run of a group will cost
 //
-// It is the sum of the estimates of the scrapers that a run of the group would launch. Of more than 100 it looks at 100, spread over all. Free requests are taken off once. It is no cap: maxChargeMicros of a launch is.
+// It is the sum of the estimates of the scrapers that a run of the group would launch. With more than 100 scrapers, it samples 100 evenly. Free requests are deducted once. The estimate is not a cap: maxChargeMicros of a launch is.
 //
 // Corresponds with POST /api/scraper/group/{id}/estimate (the `SvcEstimateGroup` operationId).
 func (c *Client) SvcEstimateGroup(ctx context.Context, id string, reqEditors ...RequestEditorFn) (*http.Response, error) {
@@ -7746,9 +7746,9 @@ func (c *Client) SvcEstimateGroup(ctx context.Context, id string, reqEditors ...
 	return c.Client.Do(req)
 }
 
-// SvcMatchGroup Looks for the products of a group's rows in the catalogue
+// SvcMatchGroup Matches a group's rows with products of the catalogue
 //
-// It answers once the match is queued. Read are the latest COMPLETED runs of the group's scrapers. What a row is stands in its columns: gtin (ean, upc, isbn), brand, model (mpn) and title, or the like in several languages. What is found of a row is one in a group of the same name with _matched behind it. It has rowId, catalogueId, score (0.5 to 1) and method. The methods are gtin, brand_model and title. A new match replaces the rows of the last one. From the first match on, files that are sent to the group's scrapers add to their rows. The group has to have shouldMatchProducts.
+// It answers once the match is queued. It reads the latest COMPLETED run of each of the group's scrapers. A row is matched by its columns gtin (ean, upc, isbn), brand, model (mpn) and title, or their names in several languages. Each match becomes a row in a group of the same name with the suffix _matched. It has rowId, catalogueId, score (0.5 to 1) and method. The methods are gtin, brand_model and title. A new match replaces the rows of the last one. From the first match on, files sent to the group's scrapers add to their rows. The group must have shouldMatchProducts.
 //
 // Corresponds with PUT /api/scraper/group/{id}/match (the `SvcMatchGroup` operationId).
 func (c *Client) SvcMatchGroup(ctx context.Context, id string, params *SvcMatchGroupParams, reqEditors ...RequestEditorFn) (*http.Response, error) {
@@ -7763,9 +7763,9 @@ func (c *Client) SvcMatchGroup(ctx context.Context, id string, params *SvcMatchG
 	return c.Client.Do(req)
 }
 
-// SvcPreviewDeleteGroup Shows what the deletion of a group would do
+// SvcPreviewDeleteGroup Shows what deleting a group would do
 //
-// Show its warnings before the deletion. The token lets that through once, within 5 minutes, with the same parameters, unless what hangs on the target changes meanwhile. All scrapers of the group go with it, and so do the groups that merges and matches made of it. rows are those of runs that have ended; openRuns are stopped.
+// Show the warnings to the user before the deletion. The token is valid once, within 5 minutes, with the same parameters, unless what depends on the target changes meanwhile. All scrapers of the group are deleted with it, and so are the groups that merges and matches made from it. rows counts the rows of ended runs; the openRuns are stopped.
 //
 // Corresponds with POST /api/scraper/group/{id}/preview-delete (the `SvcPreviewDeleteGroup` operationId).
 func (c *Client) SvcPreviewDeleteGroup(ctx context.Context, id string, params *SvcPreviewDeleteGroupParams, reqEditors ...RequestEditorFn) (*http.Response, error) {
@@ -7782,7 +7782,7 @@ func (c *Client) SvcPreviewDeleteGroup(ctx context.Context, id string, params *S
 
 // SvcRunGroup Launches a run of each scraper of a group
 //
-// Scrapers that cannot run are skipped, each with the reason. All runs are made in one step: there are all or none. Up to 1,000 runs of a customer are open at a time, and scrapers beyond are skipped as LIMIT_REACHED. So are those that could not be made ready within 45 s. Scrapers of list runs have NO_SOURCE. The same Idempotency-Key within 24 hours answers the original runs.
+// Scrapers that cannot run are skipped, each with a reason. All runs are created in one step: all or none. A customer may have up to 1,000 open runs; scrapers beyond that are skipped as LIMIT_REACHED. Scrapers that could not be made ready within 45 s are, too. Scrapers of list runs are skipped as NO_SOURCE. The same Idempotency-Key within 24 hours returns the original runs.
 //
 // Corresponds with GET /api/scraper/group/{id}/run (the `SvcRunGroup` operationId).
 func (c *Client) SvcRunGroup(ctx context.Context, id string, params *SvcRunGroupParams, reqEditors ...RequestEditorFn) (*http.Response, error) {
@@ -7799,7 +7799,7 @@ func (c *Client) SvcRunGroup(ctx context.Context, id string, params *SvcRunGroup
 
 // SvcRunGroupByPost Launches a run of each scraper of a group
 //
-// Scrapers that cannot run are skipped, each with the reason. All runs are made in one step: there are all or none. Up to 1,000 runs of a customer are open at a time, and scrapers beyond are skipped as LIMIT_REACHED. So are those that could not be made ready within 45 s. Scrapers of list runs have NO_SOURCE. The same Idempotency-Key within 24 hours answers the original runs.
+// Scrapers that cannot run are skipped, each with a reason. All runs are created in one step: all or none. A customer may have up to 1,000 open runs; scrapers beyond that are skipped as LIMIT_REACHED. Scrapers that could not be made ready within 45 s are, too. Scrapers of list runs are skipped as NO_SOURCE. The same Idempotency-Key within 24 hours returns the original runs.
 //
 // Corresponds with POST /api/scraper/group/{id}/run (the `SvcRunGroupByPost` operationId).
 func (c *Client) SvcRunGroupByPost(ctx context.Context, id string, params *SvcRunGroupByPostParams, reqEditors ...RequestEditorFn) (*http.Response, error) {
@@ -7814,9 +7814,9 @@ func (c *Client) SvcRunGroupByPost(ctx context.Context, id string, params *SvcRu
 	return c.Client.Do(req)
 }
 
-// SvcPutGroupStartType Says how the scrapers of a group start
+// SvcPutGroupStartType Sets how the scrapers of a group start
 //
-// DAILY and WEEKLY start between 00:00 and 06:00 (of Monday) in the group's time zone, at a minute that is the group's own. A scraper's own schedule wins. NONE pauses both, MANUAL the group's alone. Of starts that were missed the newest is made up for if it is under an hour old. A scraper that runs is skipped.
+// DAILY starts between 00:00 and 06:00 in the group's time zone, WEEKLY does so on Mondays. The minute is fixed for each group. A scraper's own schedule takes precedence. NONE pauses both schedules, MANUAL only the group's. If starts were missed, the newest is made up for if it is under an hour old. A running scraper is skipped.
 //
 // Corresponds with PUT /api/scraper/group/{id}/start-type/{startType} (the `SvcPutGroupStartType` operationId).
 func (c *Client) SvcPutGroupStartType(ctx context.Context, id string, startType SvcPutGroupStartTypeParamsStartType, params *SvcPutGroupStartTypeParams, reqEditors ...RequestEditorFn) (*http.Response, error) {
@@ -7831,9 +7831,9 @@ func (c *Client) SvcPutGroupStartType(ctx context.Context, id string, startType 
 	return c.Client.Do(req)
 }
 
-// SvcListGroupStarts Answers when a group starts by itself, and what became of its newest starts
+// SvcListGroupStarts Returns when a group next starts automatically, and the outcome of its newest starts
 //
-// Scrapers with a schedule of their own have starts of their own. The first start of which the balance, the plan or a recipe refuses scrapers is told as SCHEDULED_START_REFUSED. Those behind it are not, for the same reason.
+// Scrapers with a schedule of their own have starts of their own. SCHEDULED_START_REFUSED is sent for the first start in which the balance, the plan or a recipe refuses scrapers. Later starts refused for the same reason send nothing.
 //
 // Corresponds with GET /api/scraper/group/{id}/starts (the `SvcListGroupStarts` operationId).
 func (c *Client) SvcListGroupStarts(ctx context.Context, id string, reqEditors ...RequestEditorFn) (*http.Response, error) {
@@ -7850,7 +7850,7 @@ func (c *Client) SvcListGroupStarts(ctx context.Context, id string, reqEditors .
 
 // SvcStopGroup Stops all runs of a group
 //
-// The state of each run is final at once. Pages that are being fetched are still stored and charged; the call does not wait for them. Rows already there are kept. Scrapers that are not running are left as they are.
+// The state of each run is final at once. Pages being fetched are still stored and charged; the call does not wait for them. Existing rows are kept. Scrapers that are not running stay as they are.
 //
 // Corresponds with GET /api/scraper/group/{id}/stop (the `SvcStopGroup` operationId).
 func (c *Client) SvcStopGroup(ctx context.Context, id string, params *SvcStopGroupParams, reqEditors ...RequestEditorFn) (*http.Response, error) {
@@ -7867,7 +7867,7 @@ func (c *Client) SvcStopGroup(ctx context.Context, id string, params *SvcStopGro
 
 // SvcStopGroupByPost Stops all runs of a group
 //
-// The state of each run is final at once. Pages that are being fetched are still stored and charged; the call does not wait for them. Rows already there are kept. Scrapers that are not running are left as they are.
+// The state of each run is final at once. Pages being fetched are still stored and charged; the call does not wait for them. Existing rows are kept. Scrapers that are not running stay as they are.
 //
 // Corresponds with POST /api/scraper/group/{id}/stop (the `SvcStopGroupByPost` operationId).
 func (c *Client) SvcStopGroupByPost(ctx context.Context, id string, params *SvcStopGroupByPostParams, reqEditors ...RequestEditorFn) (*http.Response, error) {
@@ -7882,9 +7882,9 @@ func (c *Client) SvcStopGroupByPost(ctx context.Context, id string, params *SvcS
 	return c.Client.Do(req)
 }
 
-// SvcListScrapers Lists the customer's scrapers, newest first unless sorted
+// SvcListScrapers Lists the customer's scrapers, newest first by default
 //
-// A page may have fewer scrapers than limit although more follow, when they are large.
+// A page of large scrapers may have fewer than limit although more follow.
 //
 // Corresponds with GET /api/scraper/list (the `SvcListScrapers` operationId).
 func (c *Client) SvcListScrapers(ctx context.Context, params *SvcListScrapersParams, reqEditors ...RequestEditorFn) (*http.Response, error) {
@@ -7899,9 +7899,9 @@ func (c *Client) SvcListScrapers(ctx context.Context, params *SvcListScrapersPar
 	return c.Client.Do(req)
 }
 
-// SvcListScraperJobs Lists the customer's runs, newest first unless told otherwise
+// SvcListScraperJobs Lists the customer's runs, newest first by default
 //
-// With a groupId in filters that names one group which is shared with the customer, the runs in that group.
+// If groupId in filters names one group that is shared with the customer, the list has the runs in that group.
 //
 // Corresponds with GET /api/scraper/load-history (the `SvcListScraperJobs` operationId).
 func (c *Client) SvcListScraperJobs(ctx context.Context, params *SvcListScraperJobsParams, reqEditors ...RequestEditorFn) (*http.Response, error) {
@@ -7916,9 +7916,9 @@ func (c *Client) SvcListScraperJobs(ctx context.Context, params *SvcListScraperJ
 	return c.Client.Do(req)
 }
 
-// SvcListAllScraperJobs Reads all of the customer's runs, newest first, by cursor
+// SvcListAllScraperJobs Reads all the customer's runs, newest first, by cursor
 //
-// There is no last page: the cursor leads to the first run that is still kept. Deleted ones are among them, runs that are launched meanwhile are not. With groupId it reads a group, also one that is shared with the customer; an answer under way breaks off when that ends.
+// There is no page limit: the cursor leads to the oldest run still kept. Deleted runs are included; runs launched meanwhile are not. groupId may be a group that is shared with the customer. An answer under way breaks off when the sharing ends.
 //
 // Corresponds with GET /api/scraper/load-history/all (the `SvcListAllScraperJobs` operationId).
 func (c *Client) SvcListAllScraperJobs(ctx context.Context, params *SvcListAllScraperJobsParams, reqEditors ...RequestEditorFn) (*http.Response, error) {
@@ -7933,9 +7933,9 @@ func (c *Client) SvcListAllScraperJobs(ctx context.Context, params *SvcListAllSc
 	return c.Client.Do(req)
 }
 
-// SvcListScraperJobErrors Lists the errors of a run's links, in the order of its list
+// SvcListScraperJobErrors Lists the errors of a run's links, in list order
 //
-// At most 100,000; when there are as many as limit, those behind them come with after.
+// At most 100,000 errors are listed. If there are as many as limit, use after to get the next ones.
 //
 // Corresponds with GET /api/scraper/load-history/group/{groupId}/job/{jobId}/errors (the `SvcListScraperJobErrors` operationId).
 func (c *Client) SvcListScraperJobErrors(ctx context.Context, groupId string, jobId string, params *SvcListScraperJobErrorsParams, reqEditors ...RequestEditorFn) (*http.Response, error) {
@@ -7950,9 +7950,9 @@ func (c *Client) SvcListScraperJobErrors(ctx context.Context, groupId string, jo
 	return c.Client.Do(req)
 }
 
-// SvcPreviewScraperRuleWithBody Applies a post-process rule to one value; persists nothing
+// SvcPreviewScraperRuleWithBody Applies a post-process rule to one value, without saving anything
 //
-// A text source of CURRENCY_CONVERT may be a price as sites write it, such as 1.234,50 EUR. Signs, letters and symbols around its one number do not count. The output is the source times the rate, without rounding. A rate between two currencies other than the euro has 10 significant digits. Weekends and bank holidays take the European Central Bank's rate of the day before. Rates count from 16:00 UTC of their day. A source that is null, or no number, writes nothing. REGEX_CLEAN takes pattern (RE2, up to 512 characters). With it goes replacement ($1 and ${name} stand for groups), or group, whose text in the first match is the output. onNoMatch is KEEP (the source as it is), NULL or EMPTY. ENUM_MAP looks up numbers and booleans as JSON writes them; without a match and a default it writes nothing.
+// The source of CURRENCY_CONVERT may be a price as sites write it, such as 1.234,50 EUR. Signs, letters and symbols around its one number are ignored. The output is the source times the rate, without rounding. A rate between two currencies other than the euro has 10 significant digits. On weekends and bank holidays, the European Central Bank's previous rate applies. Rates apply from 16:00 UTC of their day. If the source is null or not a number, nothing is written. REGEX_CLEAN takes pattern (RE2, up to 512 characters), and either replacement or group. In replacement, $1 and ${name} stand for groups; with group, the output is that group's text in the first match. onNoMatch is KEEP (the unchanged source), NULL or EMPTY. ENUM_MAP looks up numbers and booleans as written in JSON. Without a match and a default it writes nothing.
 //
 // Takes any type of body and a specified content type.
 //
@@ -7969,9 +7969,9 @@ func (c *Client) SvcPreviewScraperRuleWithBody(ctx context.Context, contentType 
 	return c.Client.Do(req)
 }
 
-// SvcPreviewScraperRule Applies a post-process rule to one value; persists nothing
+// SvcPreviewScraperRule Applies a post-process rule to one value, without saving anything
 //
-// A text source of CURRENCY_CONVERT may be a price as sites write it, such as 1.234,50 EUR. Signs, letters and symbols around its one number do not count. The output is the source times the rate, without rounding. A rate between two currencies other than the euro has 10 significant digits. Weekends and bank holidays take the European Central Bank's rate of the day before. Rates count from 16:00 UTC of their day. A source that is null, or no number, writes nothing. REGEX_CLEAN takes pattern (RE2, up to 512 characters). With it goes replacement ($1 and ${name} stand for groups), or group, whose text in the first match is the output. onNoMatch is KEEP (the source as it is), NULL or EMPTY. ENUM_MAP looks up numbers and booleans as JSON writes them; without a match and a default it writes nothing.
+// The source of CURRENCY_CONVERT may be a price as sites write it, such as 1.234,50 EUR. Signs, letters and symbols around its one number are ignored. The output is the source times the rate, without rounding. A rate between two currencies other than the euro has 10 significant digits. On weekends and bank holidays, the European Central Bank's previous rate applies. Rates apply from 16:00 UTC of their day. If the source is null or not a number, nothing is written. REGEX_CLEAN takes pattern (RE2, up to 512 characters), and either replacement or group. In replacement, $1 and ${name} stand for groups; with group, the output is that group's text in the first match. onNoMatch is KEEP (the unchanged source), NULL or EMPTY. ENUM_MAP looks up numbers and booleans as written in JSON. Without a match and a default it writes nothing.
 //
 // Takes a body of the `application/json` content type.
 //
@@ -7988,9 +7988,9 @@ func (c *Client) SvcPreviewScraperRule(ctx context.Context, body SvcPreviewScrap
 	return c.Client.Do(req)
 }
 
-// SvcListSharedGroups Lists the groups that others share with the customer
+// SvcListSharedGroups Lists the groups that others have shared with the customer
 //
-// They are shared with the e-mail address of its profile. Their rows, categories, runs and link errors are read by the operations of one's own groups.
+// These groups are shared with the e-mail address in the customer's profile. Their rows, categories, runs and link errors are read with the same operations as the customer's own.
 //
 // Corresponds with GET /api/scraper/shared/group/list (the `SvcListSharedGroups` operationId).
 func (c *Client) SvcListSharedGroups(ctx context.Context, reqEditors ...RequestEditorFn) (*http.Response, error) {
@@ -8005,7 +8005,7 @@ func (c *Client) SvcListSharedGroups(ctx context.Context, reqEditors ...RequestE
 	return c.Client.Do(req)
 }
 
-// SvcRevokeGroupShare Ends the share of a group with an e-mail address
+// SvcRevokeGroupShare Ends the sharing of a group with an e-mail address
 //
 // Access: write. Rate class: general.
 //
@@ -8022,9 +8022,9 @@ func (c *Client) SvcRevokeGroupShare(ctx context.Context, id string, params *Svc
 	return c.Client.Do(req)
 }
 
-// SvcShareGroupWithBody Shares a group with others for reading, by their e-mail addresses
+// SvcShareGroupWithBody Shares a group with others, by e-mail address, for reading
 //
-// All addresses are added or none; who has the group already keeps it. The answer does not tell whether an address is a customer's. A group is shared with 100 addresses at most, the groups of a customer 2,000 times.
+// Either all addresses are added or none; existing shares stay. The answer does not reveal whether an address is a customer's. A group can have 100 shares, a customer's groups together 2,000.
 //
 // Takes any type of body and a specified content type.
 //
@@ -8041,9 +8041,9 @@ func (c *Client) SvcShareGroupWithBody(ctx context.Context, id string, params *S
 	return c.Client.Do(req)
 }
 
-// SvcShareGroup Shares a group with others for reading, by their e-mail addresses
+// SvcShareGroup Shares a group with others, by e-mail address, for reading
 //
-// All addresses are added or none; who has the group already keeps it. The answer does not tell whether an address is a customer's. A group is shared with 100 addresses at most, the groups of a customer 2,000 times.
+// Either all addresses are added or none; existing shares stay. The answer does not reveal whether an address is a customer's. A group can have 100 shares, a customer's groups together 2,000.
 //
 // Takes a body of the `application/json` content type.
 //
@@ -8060,7 +8060,7 @@ func (c *Client) SvcShareGroup(ctx context.Context, id string, params *SvcShareG
 	return c.Client.Do(req)
 }
 
-// SvcListGroupShares Lists the e-mail addresses that a group is shared with, for its owner
+// SvcListGroupShares Lists, for the owner, the e-mail addresses that a group is shared with
 //
 // Access: read. Rate class: read.
 //
@@ -8077,9 +8077,9 @@ func (c *Client) SvcListGroupShares(ctx context.Context, id string, reqEditors .
 	return c.Client.Do(req)
 }
 
-// SvcCreateScraperSiteWithBody Gives a scraper the links that its runs read
+// SvcCreateScraperSiteWithBody Sets the links that a scraper's runs read
 //
-// A scraper has one site. Who adds links sends all of them again. Those that it had stand until all of the new ones have come, and one invalid link refuses all. Links that are equal in canonical form are taken once, the first with its title. The state of a link stays when the site is sent again. Runs read links that no run has visited first, then the others; without a site they begin at the scraper's own address. The links come as links of a JSON body, or as the body itself. That is text/uri-list (an address a line, # begins a comment) or application/x-ndjson ({"url": …, "title": …} a line). The other members are query parameters then. A link has at most 8,192 bytes of text, a site 1,000,000 links, and a customer 1,000 sites with 10,000,000 links. Scrapers of lists, searches and files have none.
+// A scraper has one site. To add links, send all of them again. The old links stay until all the new ones have arrived, and one invalid link refuses all. Links with the same canonical form are taken once, with the title of the first. The state of a link stays when the site is sent again. Runs read unvisited links first, then the others; without a site they begin at the scraper's own address. The links come as links of a JSON body, or as the body itself. The body is text/uri-list (one address per line, # begins a comment) or application/x-ndjson ({"url": …, "title": …} per line). The other members are then query parameters. A link has at most 8,192 bytes of text, a site 1,000,000 links, and a customer 1,000 sites with 10,000,000 links. Scrapers of lists, searches and files cannot have a site.
 //
 // Takes any type of body and a specified content type.
 //
@@ -8096,9 +8096,9 @@ func (c *Client) SvcCreateScraperSiteWithBody(ctx context.Context, params *SvcCr
 	return c.Client.Do(req)
 }
 
-// SvcCreateScraperSite Gives a scraper the links that its runs read
+// SvcCreateScraperSite Sets the links that a scraper's runs read
 //
-// A scraper has one site. Who adds links sends all of them again. Those that it had stand until all of the new ones have come, and one invalid link refuses all. Links that are equal in canonical form are taken once, the first with its title. The state of a link stays when the site is sent again. Runs read links that no run has visited first, then the others; without a site they begin at the scraper's own address. The links come as links of a JSON body, or as the body itself. That is text/uri-list (an address a line, # begins a comment) or application/x-ndjson ({"url": …, "title": …} a line). The other members are query parameters then. A link has at most 8,192 bytes of text, a site 1,000,000 links, and a customer 1,000 sites with 10,000,000 links. Scrapers of lists, searches and files have none.
+// A scraper has one site. To add links, send all of them again. The old links stay until all the new ones have arrived, and one invalid link refuses all. Links with the same canonical form are taken once, with the title of the first. The state of a link stays when the site is sent again. Runs read unvisited links first, then the others; without a site they begin at the scraper's own address. The links come as links of a JSON body, or as the body itself. The body is text/uri-list (one address per line, # begins a comment) or application/x-ndjson ({"url": …, "title": …} per line). The other members are then query parameters. A link has at most 8,192 bytes of text, a site 1,000,000 links, and a customer 1,000 sites with 10,000,000 links. Scrapers of lists, searches and files cannot have a site.
 //
 // Takes a body of the `application/json` content type.
 //
@@ -8115,9 +8115,9 @@ func (c *Client) SvcCreateScraperSite(ctx context.Context, params *SvcCreateScra
 	return c.Client.Do(req)
 }
 
-// SvcDeleteScraperSite Deletes a site with all its links; the scraper stays
+// SvcDeleteScraperSite Deletes a site with all its links, but not its scraper
 //
-// Its runs begin at its own address from then on. A site that is gone, or is none of the customer's, is deleted already.
+// From then on, the scraper's runs begin at its own address. Deleting a site that does not exist, or is not the customer's, changes nothing.
 //
 // Corresponds with DELETE /api/scraper/site/{siteId} (the `SvcDeleteScraperSite` operationId).
 func (c *Client) SvcDeleteScraperSite(ctx context.Context, siteId string, params *SvcDeleteScraperSiteParams, reqEditors ...RequestEditorFn) (*http.Response, error) {
@@ -8134,7 +8134,7 @@ func (c *Client) SvcDeleteScraperSite(ctx context.Context, siteId string, params
 
 // SvcListScraperSiteLinks Lists the links of a site
 //
-// Text is sorted by its bytes; what is equal in it by the order in which it was given. A descending order turns both around.
+// Text is sorted by bytes, and equal links by the order in which they were given. A descending sort reverses both.
 //
 // Corresponds with GET /api/scraper/site/{siteId}/links (the `SvcListScraperSiteLinks` operationId).
 func (c *Client) SvcListScraperSiteLinks(ctx context.Context, siteId string, params *SvcListScraperSiteLinksParams, reqEditors ...RequestEditorFn) (*http.Response, error) {
@@ -8151,7 +8151,7 @@ func (c *Client) SvcListScraperSiteLinks(ctx context.Context, siteId string, par
 
 // SvcRunScraperUrlListWithBody Launches a run over a list of addresses
 //
-// The list comes as urls (at most 100,000) of a JSON body, or as the body itself (at most 5,000,000). The body is text/uri-list (an address a line, # begins a comment) or application/x-ndjson ({"url": …} a line). The other members are query parameters then. One invalid address refuses the whole list and is named; nothing is saved or charged then. Addresses that are equal in canonical form are taken once. The first run of a list makes its scraper. With scraperId it runs again: rerun takes what was never charged, and force takes all. They take it from urls or, without urls, from the list last given. urls without either are all taken. With endpointTag websitecontacts each website has one row: website, email, emails_all, email_source_url, domain_match (yes, no, unknown or empty), status, checked_at. EMAIL_FOUND and NO_EMAIL_PUBLISHED cost two credits. EMAIL_NOT_EXTRACTABLE, PAGE_NOT_READABLE, SITE_UNREACHABLE, SOCIAL_PROFILE_ONLY and DAILY_LIMIT_REACHED cost nothing. The daily limits (UTC) are 2,000 websites, 800 that end uncharged, and 3 reads of a domain. A customer who has never topped up gets a run that has failed with a message. With the tag of a plugin the rows are those of MARKETPLACE, described at PUT /api/scraper.
+// The list comes as urls of a JSON body (at most 100,000), or as the body itself (at most 5,000,000). The body is text/uri-list (one address per line, # begins a comment) or application/x-ndjson ({"url": …} per line). The other members are then query parameters. If one address is invalid, the whole list is refused and the address named; nothing is saved or charged. Addresses with the same canonical form are taken once. The first run of a list creates its scraper. With scraperId the list runs again: rerun takes addresses never charged, force takes all. Both take them from urls or, without urls, from the newest list. urls without either are all run. With endpointTag websitecontacts each website has one row: website, email, emails_all, email_source_url, domain_match (yes, no, unknown or empty), status, checked_at. EMAIL_FOUND and NO_EMAIL_PUBLISHED cost two credits. EMAIL_NOT_EXTRACTABLE, PAGE_NOT_READABLE, SITE_UNREACHABLE, SOCIAL_PROFILE_ONLY and DAILY_LIMIT_REACHED cost nothing. The daily limits (UTC) are 2,000 websites, 800 that end uncharged, and 3 reads of a domain. If the customer has never topped up, the run fails at once with a message. With the tag of a plugin, rows are those of MARKETPLACE, described at PUT /api/scraper.
 //
 // Takes any type of body and a specified content type.
 //
@@ -8170,7 +8170,7 @@ func (c *Client) SvcRunScraperUrlListWithBody(ctx context.Context, params *SvcRu
 
 // SvcRunScraperUrlList Launches a run over a list of addresses
 //
-// The list comes as urls (at most 100,000) of a JSON body, or as the body itself (at most 5,000,000). The body is text/uri-list (an address a line, # begins a comment) or application/x-ndjson ({"url": …} a line). The other members are query parameters then. One invalid address refuses the whole list and is named; nothing is saved or charged then. Addresses that are equal in canonical form are taken once. The first run of a list makes its scraper. With scraperId it runs again: rerun takes what was never charged, and force takes all. They take it from urls or, without urls, from the list last given. urls without either are all taken. With endpointTag websitecontacts each website has one row: website, email, emails_all, email_source_url, domain_match (yes, no, unknown or empty), status, checked_at. EMAIL_FOUND and NO_EMAIL_PUBLISHED cost two credits. EMAIL_NOT_EXTRACTABLE, PAGE_NOT_READABLE, SITE_UNREACHABLE, SOCIAL_PROFILE_ONLY and DAILY_LIMIT_REACHED cost nothing. The daily limits (UTC) are 2,000 websites, 800 that end uncharged, and 3 reads of a domain. A customer who has never topped up gets a run that has failed with a message. With the tag of a plugin the rows are those of MARKETPLACE, described at PUT /api/scraper.
+// The list comes as urls of a JSON body (at most 100,000), or as the body itself (at most 5,000,000). The body is text/uri-list (one address per line, # begins a comment) or application/x-ndjson ({"url": …} per line). The other members are then query parameters. If one address is invalid, the whole list is refused and the address named; nothing is saved or charged. Addresses with the same canonical form are taken once. The first run of a list creates its scraper. With scraperId the list runs again: rerun takes addresses never charged, force takes all. Both take them from urls or, without urls, from the newest list. urls without either are all run. With endpointTag websitecontacts each website has one row: website, email, emails_all, email_source_url, domain_match (yes, no, unknown or empty), status, checked_at. EMAIL_FOUND and NO_EMAIL_PUBLISHED cost two credits. EMAIL_NOT_EXTRACTABLE, PAGE_NOT_READABLE, SITE_UNREACHABLE, SOCIAL_PROFILE_ONLY and DAILY_LIMIT_REACHED cost nothing. The daily limits (UTC) are 2,000 websites, 800 that end uncharged, and 3 reads of a domain. If the customer has never topped up, the run fails at once with a message. With the tag of a plugin, rows are those of MARKETPLACE, described at PUT /api/scraper.
 //
 // Takes a body of the `application/json` content type.
 //
@@ -8187,9 +8187,9 @@ func (c *Client) SvcRunScraperUrlList(ctx context.Context, params *SvcRunScraper
 	return c.Client.Do(req)
 }
 
-// SvcCreateScraperV2WithBody Creates a scraper, or replaces the one with the given id; answers the enriched form
+// SvcCreateScraperV2WithBody Creates a scraper, or replaces the one with the given id; returns the enriched form
 //
-// All of it is sent always. An id that is not one of the customer's scrapers is refused. What this version cannot run (other types) is refused with type_not_runnable rather than kept and ignored. Of a FILE scraper, sent with its id, name, groupRef and config.retentionCount may change; what it has none of is refused. Rows stay in the group that they were stored in. MARKETPLACE and SEARCH_ENGINE_SEARCH have fields of their own. Rows of a shop have position (in a list), title, url, price, priceMax, listPrice, currency, availability, condition and brand. They have sku, gtin, mpn, productId, category, rating, reviewCount, image, images, description and platform, too. Rows of a search have position, title, url, snippet, kind, query and page. APPLICATION_LD_JSON has a row for each thing that a page states (a Product, each element of an ItemList, each variant of a ProductGroup). Its properties are columns. Those of items within it are joined with an underscore (offers_price, brand_name). Several values are an array, and references are followed. itemsConfig may choose and name some, by column or by path (offers.price). AI_CONF has the properties of its schema. A row that does not fit the schema is dropped, not stored and not charged. A page that has no other ends with the error row_rejected. It is model_unavailable or model_limit_reached where the language model, asked for what the page does not state, gave no answer. It is no_rows where the page states nothing and there is no model. What the enriched form has beside the plain one is ignored.
+// Always send the whole scraper. An id that is not one of the customer's scrapers is refused. Types that this version cannot run are refused with type_not_runnable. For a FILE scraper, sent with its id, only name, groupRef and config.retentionCount may change; settings that it does not have are refused. Rows stay in the group in which they were stored. MARKETPLACE and SEARCH_ENGINE_SEARCH have fixed fields. Shop rows have position (in a list), title, url, price, priceMax, listPrice, currency, availability, condition and brand. They also have sku, gtin, mpn, productId, category, rating, reviewCount, image, images, description and platform. Search rows have position, title, url, snippet, kind, query and page. APPLICATION_LD_JSON makes a row for each thing in the page's structured data: a Product, each element of an ItemList, each variant of a ProductGroup. Its properties are columns. Names of nested properties are joined with an underscore (offers_price, brand_name). Several values become an array, and references are followed. itemsConfig may select and rename columns, by column or by path (offers.price). AI_CONF has the properties of its schema. A row that does not fit the schema is neither stored nor charged. If a page has only such rows, it ends with the error row_rejected. If the language model was asked for missing values and gave no answer, the error is model_unavailable or model_limit_reached. If the page states nothing and there is no model, it is no_rows. Members that only the enriched form has are ignored.
 //
 // Takes any type of body and a specified content type.
 //
@@ -8206,9 +8206,9 @@ func (c *Client) SvcCreateScraperV2WithBody(ctx context.Context, params *SvcCrea
 	return c.Client.Do(req)
 }
 
-// SvcCreateScraperV2 Creates a scraper, or replaces the one with the given id; answers the enriched form
+// SvcCreateScraperV2 Creates a scraper, or replaces the one with the given id; returns the enriched form
 //
-// All of it is sent always. An id that is not one of the customer's scrapers is refused. What this version cannot run (other types) is refused with type_not_runnable rather than kept and ignored. Of a FILE scraper, sent with its id, name, groupRef and config.retentionCount may change; what it has none of is refused. Rows stay in the group that they were stored in. MARKETPLACE and SEARCH_ENGINE_SEARCH have fields of their own. Rows of a shop have position (in a list), title, url, price, priceMax, listPrice, currency, availability, condition and brand. They have sku, gtin, mpn, productId, category, rating, reviewCount, image, images, description and platform, too. Rows of a search have position, title, url, snippet, kind, query and page. APPLICATION_LD_JSON has a row for each thing that a page states (a Product, each element of an ItemList, each variant of a ProductGroup). Its properties are columns. Those of items within it are joined with an underscore (offers_price, brand_name). Several values are an array, and references are followed. itemsConfig may choose and name some, by column or by path (offers.price). AI_CONF has the properties of its schema. A row that does not fit the schema is dropped, not stored and not charged. A page that has no other ends with the error row_rejected. It is model_unavailable or model_limit_reached where the language model, asked for what the page does not state, gave no answer. It is no_rows where the page states nothing and there is no model. What the enriched form has beside the plain one is ignored.
+// Always send the whole scraper. An id that is not one of the customer's scrapers is refused. Types that this version cannot run are refused with type_not_runnable. For a FILE scraper, sent with its id, only name, groupRef and config.retentionCount may change; settings that it does not have are refused. Rows stay in the group in which they were stored. MARKETPLACE and SEARCH_ENGINE_SEARCH have fixed fields. Shop rows have position (in a list), title, url, price, priceMax, listPrice, currency, availability, condition and brand. They also have sku, gtin, mpn, productId, category, rating, reviewCount, image, images, description and platform. Search rows have position, title, url, snippet, kind, query and page. APPLICATION_LD_JSON makes a row for each thing in the page's structured data: a Product, each element of an ItemList, each variant of a ProductGroup. Its properties are columns. Names of nested properties are joined with an underscore (offers_price, brand_name). Several values become an array, and references are followed. itemsConfig may select and rename columns, by column or by path (offers.price). AI_CONF has the properties of its schema. A row that does not fit the schema is neither stored nor charged. If a page has only such rows, it ends with the error row_rejected. If the language model was asked for missing values and gave no answer, the error is model_unavailable or model_limit_reached. If the page states nothing and there is no model, it is no_rows. Members that only the enriched form has are ignored.
 //
 // Takes a body of the `application/json` content type.
 //
@@ -8225,7 +8225,7 @@ func (c *Client) SvcCreateScraperV2(ctx context.Context, params *SvcCreateScrape
 	return c.Client.Do(req)
 }
 
-// SvcGetScraperV2 Answers a scraper in the enriched form
+// SvcGetScraperV2 Returns a scraper in the enriched form
 //
 // Access: read. Rate class: read.
 //
@@ -8244,7 +8244,7 @@ func (c *Client) SvcGetScraperV2(ctx context.Context, id string, reqEditors ...R
 
 // SvcDeleteScraper Deletes a scraper after a preview
 //
-// Needs the token of a preview, as ?token= or X-Preview-Token; without one, a preview of the same deletion by the same customer that still holds. Its runs are stopped. Their records stay, and so does what was charged. Without withData its rows stay, too, and are read by group or run. With it nobody sees them from then on, and they go in the background.
+// Needs the token of a preview, as ?token= or X-Preview-Token. Without ?token= or the header, a valid preview of the same deletion by the same customer is enough. Its runs are stopped. Their records and charges stay. Without withData its rows stay, too, and can be read by group or run. With withData its rows are hidden at once and deleted in the background.
 //
 // Corresponds with DELETE /api/scraper/{id} (the `SvcDeleteScraper` operationId).
 func (c *Client) SvcDeleteScraper(ctx context.Context, id string, params *SvcDeleteScraperParams, reqEditors ...RequestEditorFn) (*http.Response, error) {
@@ -8259,7 +8259,7 @@ func (c *Client) SvcDeleteScraper(ctx context.Context, id string, params *SvcDel
 	return c.Client.Do(req)
 }
 
-// SvcGetScraper Answers a scraper
+// SvcGetScraper Returns a scraper
 //
 // Access: read. Rate class: read.
 //
@@ -8276,9 +8276,9 @@ func (c *Client) SvcGetScraper(ctx context.Context, id string, reqEditors ...Req
 	return c.Client.Do(req)
 }
 
-// SvcEstimateScraper Says what a run of a scraper will probably cost
+// SvcEstimateScraper Estimates what a run of a scraper will cost
 //
-// It goes by the newest 20 completed runs with the recipe as it is now. Their pages and tiers a link count, at today's prices, and a margin of 11 to 30%. Without one it is all that may be. That is from one page a link by the cheapest tier to the longest chains by the dearest. A sample narrows the tiers to those it needed. Where domains have prices of their own, those of the scraper's addresses count. Free requests are taken off. A new list is estimated by the scraper that is to be its template, with links. It is no cap: maxChargeMicros of a launch is.
+// It is based on up to 20 of the newest completed runs with the current recipe. It takes their pages and tiers per link at today's prices, with a margin of 11 to 30%. Without such runs it is the whole possible range. That is from one page per link by the cheapest tier to the longest chains by the most expensive. A sample narrows the tiers to those that it needed. If domains have their own prices, those of the scraper's addresses count. Free requests are deducted. For a new list, estimate its template scraper and give links. The estimate is not a cap: maxChargeMicros of a launch is.
 //
 // Corresponds with POST /api/scraper/{id}/estimate (the `SvcEstimateScraper` operationId).
 func (c *Client) SvcEstimateScraper(ctx context.Context, id string, params *SvcEstimateScraperParams, reqEditors ...RequestEditorFn) (*http.Response, error) {
@@ -8293,9 +8293,9 @@ func (c *Client) SvcEstimateScraper(ctx context.Context, id string, params *SvcE
 	return c.Client.Do(req)
 }
 
-// SvcGetScraperSampleData Runs a scraper on its first page and answers the rows
+// SvcGetScraperSampleData Runs a scraper on its first page and returns the rows
 //
-// The first page of the start address, or of the first address of the newest list, is fetched and paid like any other. A sample from the cache costs nothing. The rows are answered and not kept. Where there are none the header Shoal-Reason says why. At most 1,000 rows and about 768 KiB are answered. The call waits up to 55 s; who hangs up ends the run.
+// It fetches the first page of the start address, or of the first address of the newest list. The page is charged like any other. A sample from the cache costs nothing. The rows are returned but not stored. If there are none, the header Shoal-Reason says why. At most 1,000 rows and about 768 KiB are returned. The call waits up to 55 s; disconnecting ends the run.
 //
 // Corresponds with GET /api/scraper/{id}/get-sample-data (the `SvcGetScraperSampleData` operationId).
 func (c *Client) SvcGetScraperSampleData(ctx context.Context, id string, params *SvcGetScraperSampleDataParams, reqEditors ...RequestEditorFn) (*http.Response, error) {
@@ -8310,9 +8310,9 @@ func (c *Client) SvcGetScraperSampleData(ctx context.Context, id string, params 
 	return c.Client.Do(req)
 }
 
-// SvcPreviewDeleteScraper Shows what the deletion of a scraper would do
+// SvcPreviewDeleteScraper Shows what deleting a scraper would do
 //
-// Show its warnings before the deletion. The token lets that through once, within 5 minutes, with the same parameters, unless what hangs on the target changes meanwhile. rows are those of runs that have ended; openRuns are stopped.
+// Show the warnings to the user before the deletion. The token is valid once, within 5 minutes, with the same parameters, unless what depends on the target changes meanwhile. rows counts the rows of ended runs; the openRuns are stopped.
 //
 // Corresponds with POST /api/scraper/{id}/preview-delete (the `SvcPreviewDeleteScraper` operationId).
 func (c *Client) SvcPreviewDeleteScraper(ctx context.Context, id string, params *SvcPreviewDeleteScraperParams, reqEditors ...RequestEditorFn) (*http.Response, error) {
@@ -8327,9 +8327,9 @@ func (c *Client) SvcPreviewDeleteScraper(ctx context.Context, id string, params 
 	return c.Client.Do(req)
 }
 
-// SvcReExtractWithBody Makes a run of the kept bodies of an earlier run
+// SvcReExtractWithBody Extracts an earlier run again, from its kept bodies
 //
-// The pages that the run of jobId has read are read again as they were kept (config.keepBodyDays). They are read by the scraper as it is now, or with what the call names in its place. The scraper stays as it is. No site is asked and nothing is charged. The run stands in the history as any other. Its rows are seen once all of it is there, and a run that is stopped leaves nothing. A page whose body is not kept any more ends with the error body_gone. One that brought no rows keeps its error: it was not paid for. Currencies are converted by the rates that counted when the page was fetched. No language model is asked.
+// A new run reads the pages of the run jobId again from their kept bodies (config.keepBodyDays). It uses the current scraper, or what the call names in its place. The scraper does not change. No site is asked and nothing is charged. The run appears in the history like any other. Its rows appear once it is complete; if it is stopped, it leaves none. A page whose body is no longer kept ends with the error body_gone. A page that had no rows keeps its error, since it was not paid for. Currencies are converted at the rates that applied when the page was fetched. No language model is asked.
 //
 // Takes any type of body and a specified content type.
 //
@@ -8346,9 +8346,9 @@ func (c *Client) SvcReExtractWithBody(ctx context.Context, id string, params *Sv
 	return c.Client.Do(req)
 }
 
-// SvcReExtract Makes a run of the kept bodies of an earlier run
+// SvcReExtract Extracts an earlier run again, from its kept bodies
 //
-// The pages that the run of jobId has read are read again as they were kept (config.keepBodyDays). They are read by the scraper as it is now, or with what the call names in its place. The scraper stays as it is. No site is asked and nothing is charged. The run stands in the history as any other. Its rows are seen once all of it is there, and a run that is stopped leaves nothing. A page whose body is not kept any more ends with the error body_gone. One that brought no rows keeps its error: it was not paid for. Currencies are converted by the rates that counted when the page was fetched. No language model is asked.
+// A new run reads the pages of the run jobId again from their kept bodies (config.keepBodyDays). It uses the current scraper, or what the call names in its place. The scraper does not change. No site is asked and nothing is charged. The run appears in the history like any other. Its rows appear once it is complete; if it is stopped, it leaves none. A page whose body is no longer kept ends with the error body_gone. A page that had no rows keeps its error, since it was not paid for. Currencies are converted at the rates that applied when the page was fetched. No language model is asked.
 //
 // Takes a body of the `application/json` content type.
 //
@@ -8367,7 +8367,7 @@ func (c *Client) SvcReExtract(ctx context.Context, id string, params *SvcReExtra
 
 // SvcUpdateScraperRetentionWithBody Sets how many of a scraper's runs keep their rows
 //
-// When a run has ended, the rows of those before the newest ones are deleted in the background. Runs that brought no rows do not count. Run records, and what was charged, stay. The group's count wins over the scraper's.
+// When a run ends, the rows of older runs are deleted in the background. Runs without rows do not count. Run records and charges stay. The group's count takes precedence over the scraper's.
 //
 // Takes any type of body and a specified content type.
 //
@@ -8386,7 +8386,7 @@ func (c *Client) SvcUpdateScraperRetentionWithBody(ctx context.Context, id strin
 
 // SvcUpdateScraperRetention Sets how many of a scraper's runs keep their rows
 //
-// When a run has ended, the rows of those before the newest ones are deleted in the background. Runs that brought no rows do not count. Run records, and what was charged, stay. The group's count wins over the scraper's.
+// When a run ends, the rows of older runs are deleted in the background. Runs without rows do not count. Run records and charges stay. The group's count takes precedence over the scraper's.
 //
 // Takes a body of the `application/json` content type.
 //
@@ -8405,7 +8405,7 @@ func (c *Client) SvcUpdateScraperRetention(ctx context.Context, id string, param
 
 // SvcRunScraper Launches a run of a scraper
 //
-// A scraper with a site reads its links, those first that no run has visited. Otherwise the start address is checked (it resolves and may be reached), not fetched. Scrapers of the type SEARCH_ENGINE_SEARCH ask one of the server's search engines for each query. The same Idempotency-Key within 24 hours answers the original run. Scrapers of list runs run through POST /api/scraper/url-list-run.
+// A scraper with a site reads the site's links, unvisited ones first. Otherwise the launch checks that the start address resolves and is allowed, but does not fetch it. SEARCH_ENGINE_SEARCH scrapers ask one of the server's search engines for each query. The same Idempotency-Key within 24 hours returns the original run. Scrapers of list runs are run with POST /api/scraper/url-list-run.
 //
 // Corresponds with GET /api/scraper/{id}/run (the `SvcRunScraper` operationId).
 func (c *Client) SvcRunScraper(ctx context.Context, id string, params *SvcRunScraperParams, reqEditors ...RequestEditorFn) (*http.Response, error) {
@@ -8422,7 +8422,7 @@ func (c *Client) SvcRunScraper(ctx context.Context, id string, params *SvcRunScr
 
 // SvcRunScraperByPost Launches a run of a scraper
 //
-// A scraper with a site reads its links, those first that no run has visited. Otherwise the start address is checked (it resolves and may be reached), not fetched. Scrapers of the type SEARCH_ENGINE_SEARCH ask one of the server's search engines for each query. The same Idempotency-Key within 24 hours answers the original run. Scrapers of list runs run through POST /api/scraper/url-list-run.
+// A scraper with a site reads the site's links, unvisited ones first. Otherwise the launch checks that the start address resolves and is allowed, but does not fetch it. SEARCH_ENGINE_SEARCH scrapers ask one of the server's search engines for each query. The same Idempotency-Key within 24 hours returns the original run. Scrapers of list runs are run with POST /api/scraper/url-list-run.
 //
 // Corresponds with POST /api/scraper/{id}/run (the `SvcRunScraperByPost` operationId).
 func (c *Client) SvcRunScraperByPost(ctx context.Context, id string, params *SvcRunScraperByPostParams, reqEditors ...RequestEditorFn) (*http.Response, error) {
@@ -8437,9 +8437,9 @@ func (c *Client) SvcRunScraperByPost(ctx context.Context, id string, params *Svc
 	return c.Client.Do(req)
 }
 
-// SvcGetScraperSite Answers the site of a scraper, or null
+// SvcGetScraperSite Returns the site of a scraper, or null
 //
-// Its links are left out when they are more than 1,000.
+// Links are left out if there are more than 1,000.
 //
 // Corresponds with GET /api/scraper/{id}/site (the `SvcGetScraperSite` operationId).
 func (c *Client) SvcGetScraperSite(ctx context.Context, id string, reqEditors ...RequestEditorFn) (*http.Response, error) {
@@ -8454,9 +8454,9 @@ func (c *Client) SvcGetScraperSite(ctx context.Context, id string, reqEditors ..
 	return c.Client.Do(req)
 }
 
-// SvcListScraperStarts Answers when a scraper starts by itself, and what became of its newest starts
+// SvcListScraperStarts Returns when a scraper next starts automatically, and the outcome of its newest starts
 //
-// A scraper without a schedule of its own starts with its group, and the starts are the group's. The first start that the balance, the plan or the recipe refuses is told as SCHEDULED_START_REFUSED. Those behind it are not, for the same reason.
+// A scraper without its own schedule starts with its group, and the starts are the group's. SCHEDULED_START_REFUSED is sent for the first start that the balance, the plan or the recipe refuses. Later starts refused for the same reason send nothing.
 //
 // Corresponds with GET /api/scraper/{id}/starts (the `SvcListScraperStarts` operationId).
 func (c *Client) SvcListScraperStarts(ctx context.Context, id string, reqEditors ...RequestEditorFn) (*http.Response, error) {
@@ -8473,7 +8473,7 @@ func (c *Client) SvcListScraperStarts(ctx context.Context, id string, reqEditors
 
 // SvcStopScraper Stops a scraper's run
 //
-// The run's state is final at once. Pages that are being fetched are still stored and charged. The call waits for them, up to 10 s. A scraper that is not running is left as it is. Rows already there are kept.
+// The run's state is final at once. Pages being fetched are still stored and charged. The call waits for them, up to 10 s. A scraper that is not running stays as it is. Existing rows are kept.
 //
 // Corresponds with GET /api/scraper/{id}/stop (the `SvcStopScraper` operationId).
 func (c *Client) SvcStopScraper(ctx context.Context, id string, params *SvcStopScraperParams, reqEditors ...RequestEditorFn) (*http.Response, error) {
@@ -8490,7 +8490,7 @@ func (c *Client) SvcStopScraper(ctx context.Context, id string, params *SvcStopS
 
 // SvcStopScraperByPost Stops a scraper's run
 //
-// The run's state is final at once. Pages that are being fetched are still stored and charged. The call waits for them, up to 10 s. A scraper that is not running is left as it is. Rows already there are kept.
+// The run's state is final at once. Pages being fetched are still stored and charged. The call waits for them, up to 10 s. A scraper that is not running stays as it is. Existing rows are kept.
 //
 // Corresponds with POST /api/scraper/{id}/stop (the `SvcStopScraperByPost` operationId).
 func (c *Client) SvcStopScraperByPost(ctx context.Context, id string, params *SvcStopScraperByPostParams, reqEditors ...RequestEditorFn) (*http.Response, error) {
@@ -8507,7 +8507,7 @@ func (c *Client) SvcStopScraperByPost(ctx context.Context, id string, params *Sv
 
 // SvcStreamScraper Streams the progress of a scraper's run
 //
-// Events named status, each with the whole progress. The first one comes at once. The last one has the final state, and then the stream ends. Ids are the job's index in the log of changes. Whoever comes back gets the newest state first, so nothing that Last-Event-ID names has to be sent again.
+// Events named status, each with the whole progress. The first event comes at once. The last one has the final state, and then the stream ends. Ids are the job's index in the change log. A client that reconnects gets the newest state first, so nothing is replayed from Last-Event-ID.
 //
 // Corresponds with GET /api/scraper/{id}/stream-job-status (the `SvcStreamScraper` operationId).
 func (c *Client) SvcStreamScraper(ctx context.Context, id string, reqEditors ...RequestEditorFn) (*http.Response, error) {
@@ -8522,9 +8522,9 @@ func (c *Client) SvcStreamScraper(ctx context.Context, id string, reqEditors ...
 	return c.Client.Do(req)
 }
 
-// SvcListSitemaps Lists what the sitemaps of a scraper's site name
+// SvcListSitemaps Lists the addresses in the sitemaps of a scraper's site
 //
-// The entries are those of the scraper's newest harvest, also while it is under way. They go each night at 02:00 UTC. One that goes on then goes a night later.
+// The entries are those of the scraper's newest harvest, also while it is under way. They are deleted each night at 02:00 UTC. If the harvest is under way then, its entries are deleted a night later.
 //
 // Corresponds with GET /api/scraper/{scraperId}/sitemaps (the `SvcListSitemaps` operationId).
 func (c *Client) SvcListSitemaps(ctx context.Context, scraperId string, params *SvcListSitemapsParams, reqEditors ...RequestEditorFn) (*http.Response, error) {
@@ -8539,9 +8539,9 @@ func (c *Client) SvcListSitemaps(ctx context.Context, scraperId string, params *
 	return c.Client.Do(req)
 }
 
-// SvcHarvestSitemaps Reads the sitemaps of a scraper's site, and counts what they name
+// SvcHarvestSitemaps Reads the sitemaps of a scraper's site, and counts the addresses that they list
 //
-// The scraper's own address is read if it is a sitemap. Else those are that robots.txt names, or that are where sitemaps are. Sitemaps, RSS, Atom and text are read, packed or not, and indexes up to 4 levels deep. Addresses of other hosts are taken where the robots.txt of those names the sitemap. robots.txt is obeyed, one request a second is sent, and none is charged. Addresses are told apart by their canonical form. A harvest takes the place of the one before, and goes on in the background. The call waits for 55 s, then answers with the count so far; the same Idempotency-Key waits again. No sitemap, or an empty one, counts 0. A scraper has one harvest under way, a customer 10.
+// If the scraper's own address is a sitemap, it is read. Otherwise the sitemaps named in robots.txt are read, or those at the usual places. Sitemaps, RSS, Atom and text are read, compressed or not, and indexes up to 4 levels deep. Addresses on another host are taken if that host's robots.txt names the sitemap. robots.txt is obeyed, one request a second is sent, and nothing is charged. Addresses with the same canonical form count once. A harvest replaces the previous one, and goes on in the background. The call waits up to 55 s, then returns the count so far; the same Idempotency-Key waits again. Without a sitemap, or with an empty one, the count is 0. At most one harvest of a scraper is under way at a time, and 10 of a customer.
 //
 // Corresponds with POST /api/scraper/{scraperId}/sitemaps/harvest (the `SvcHarvestSitemaps` operationId).
 func (c *Client) SvcHarvestSitemaps(ctx context.Context, scraperId string, params *SvcHarvestSitemapsParams, reqEditors ...RequestEditorFn) (*http.Response, error) {
@@ -8556,9 +8556,9 @@ func (c *Client) SvcHarvestSitemaps(ctx context.Context, scraperId string, param
 	return c.Client.Do(req)
 }
 
-// SvcGetSubscription Answers the customer's legacy plan
+// SvcGetSubscription Returns the customer's legacy plan
 //
-// INACTIVE with plan null: the customer pays as it goes, without a plan.
+// INACTIVE with plan null: the customer is on pay-as-you-go, without a plan.
 //
 // Corresponds with GET /api/subscription (the `SvcGetSubscription` operationId).
 func (c *Client) SvcGetSubscription(ctx context.Context, reqEditors ...RequestEditorFn) (*http.Response, error) {
@@ -8575,7 +8575,7 @@ func (c *Client) SvcGetSubscription(ctx context.Context, reqEditors ...RequestEd
 
 // SvcCancelSubscription Ends the subscription at the end of its period
 //
-// The plan stays until currentPeriodEnd, then it is STARTER. Until then cancel-downgrade takes it back.
+// The plan stays until currentPeriodEnd, then becomes STARTER. Until then, cancel-downgrade undoes this.
 //
 // Corresponds with POST /api/subscription/cancel (the `SvcCancelSubscription` operationId).
 func (c *Client) SvcCancelSubscription(ctx context.Context, reqEditors ...RequestEditorFn) (*http.Response, error) {
@@ -8590,7 +8590,7 @@ func (c *Client) SvcCancelSubscription(ctx context.Context, reqEditors ...Reques
 	return c.Client.Do(req)
 }
 
-// SvcCancelDowngrade Keeps the plan, in place of what was scheduled
+// SvcCancelDowngrade Keeps the current plan, and cancels the scheduled change
 //
 // Access: write. Rate class: top-up.
 //
@@ -8609,7 +8609,7 @@ func (c *Client) SvcCancelDowngrade(ctx context.Context, reqEditors ...RequestEd
 
 // SvcChangeSubscriptionWithBody Changes the plan
 //
-// A dearer plan opens a checkout, and takes the place of the old one when it is paid. A cheaper one is scheduled for the end of the period, and charges nothing now. The same plan changes nothing.
+// A more expensive plan opens a checkout, and replaces the old plan once paid. A cheaper plan is scheduled for the end of the period, and nothing is charged now. The same plan changes nothing.
 //
 // Takes any type of body and a specified content type.
 //
@@ -8628,7 +8628,7 @@ func (c *Client) SvcChangeSubscriptionWithBody(ctx context.Context, contentType 
 
 // SvcChangeSubscription Changes the plan
 //
-// A dearer plan opens a checkout, and takes the place of the old one when it is paid. A cheaper one is scheduled for the end of the period, and charges nothing now. The same plan changes nothing.
+// A more expensive plan opens a checkout, and replaces the old plan once paid. A cheaper plan is scheduled for the end of the period, and nothing is charged now. The same plan changes nothing.
 //
 // Takes a body of the `application/json` content type.
 //
@@ -8645,9 +8645,9 @@ func (c *Client) SvcChangeSubscription(ctx context.Context, body SvcChangeSubscr
 	return c.Client.Do(req)
 }
 
-// SvcCreateSubscriptionWithBody Opens a checkout in which a plan is subscribed to
+// SvcCreateSubscriptionWithBody Opens a checkout to subscribe to a plan
 //
-// An ACTIVE subscription is answered as it is. The plan begins when the payment provider has told of the payment. The free plan begins at once.
+// An ACTIVE subscription is returned unchanged. The plan begins when the payment provider confirms the payment. The free plan begins at once.
 //
 // Takes any type of body and a specified content type.
 //
@@ -8664,9 +8664,9 @@ func (c *Client) SvcCreateSubscriptionWithBody(ctx context.Context, contentType 
 	return c.Client.Do(req)
 }
 
-// SvcCreateSubscription Opens a checkout in which a plan is subscribed to
+// SvcCreateSubscription Opens a checkout to subscribe to a plan
 //
-// An ACTIVE subscription is answered as it is. The plan begins when the payment provider has told of the payment. The free plan begins at once.
+// An ACTIVE subscription is returned unchanged. The plan begins when the payment provider confirms the payment. The free plan begins at once.
 //
 // Takes a body of the `application/json` content type.
 //
@@ -8683,7 +8683,7 @@ func (c *Client) SvcCreateSubscription(ctx context.Context, body SvcCreateSubscr
 	return c.Client.Do(req)
 }
 
-// SvcListPlanPrices Lists what the plans cost that customers may choose, by level
+// SvcListPlanPrices Lists the prices of the plans that customers may choose, by level
 //
 // Access: public. Rate class: anonymous.
 //
@@ -8700,9 +8700,9 @@ func (c *Client) SvcListPlanPrices(ctx context.Context, reqEditors ...RequestEdi
 	return c.Client.Do(req)
 }
 
-// SvcPaymentNoticeWithBody Takes signed notices of the payment provider
+// SvcPaymentNoticeWithBody Takes signed notices from the payment provider
 //
-// Only the payment provider calls this. The bytes of the body are signed; a signature holds for five minutes. Notices may come twice and in any order.
+// Only the payment provider calls this. The bytes of the body are signed; a signature is valid for five minutes. Notices may come twice and in any order.
 //
 // Takes any type of body and a specified content type.
 //
@@ -8719,9 +8719,9 @@ func (c *Client) SvcPaymentNoticeWithBody(ctx context.Context, params *SvcPaymen
 	return c.Client.Do(req)
 }
 
-// SvcPaymentNotice Takes signed notices of the payment provider
+// SvcPaymentNotice Takes signed notices from the payment provider
 //
-// Only the payment provider calls this. The bytes of the body are signed; a signature holds for five minutes. Notices may come twice and in any order.
+// Only the payment provider calls this. The bytes of the body are signed; a signature is valid for five minutes. Notices may come twice and in any order.
 //
 // Takes a body of the `application/json` content type.
 //
@@ -8738,7 +8738,7 @@ func (c *Client) SvcPaymentNotice(ctx context.Context, params *SvcPaymentNoticeP
 	return c.Client.Do(req)
 }
 
-// SvcGetWallet Answers the balance, charges of runs under way included
+// SvcGetWallet Returns the balance, including charges of runs under way
 //
 // Access: read. Rate class: read.
 //
@@ -8755,7 +8755,7 @@ func (c *Client) SvcGetWallet(ctx context.Context, reqEditors ...RequestEditorFn
 	return c.Client.Do(req)
 }
 
-// SvcListPrices Lists the prices that runs launched now will have
+// SvcListPrices Lists the prices for runs launched now
 //
 // Access: read. Rate class: read.
 //
@@ -8772,9 +8772,9 @@ func (c *Client) SvcListPrices(ctx context.Context, reqEditors ...RequestEditorF
 	return c.Client.Do(req)
 }
 
-// SvcGetWalletStatement Answers a month's statement, as a table or as a page to be printed
+// SvcGetWalletStatement Returns a month's statement, as a table or as a printable page
 //
-// It has every transaction that was settled in the month, newest first. The opening balance and the amounts are together the closing balance. A charge counts when its run has ended. The month under way is as it is so far.
+// It has every transaction settled in the month, newest first. The opening balance plus the amounts is the closing balance. A charge counts when its run has ended. The current month is shown as it is so far.
 //
 // Corresponds with GET /api/wallet/statements/{month} (the `SvcGetWalletStatement` operationId).
 func (c *Client) SvcGetWalletStatement(ctx context.Context, month string, params *SvcGetWalletStatementParams, reqEditors ...RequestEditorFn) (*http.Response, error) {
@@ -8789,9 +8789,9 @@ func (c *Client) SvcGetWalletStatement(ctx context.Context, month string, params
 	return c.Client.Do(req)
 }
 
-// SvcStartTopUpWithBody Opens a checkout in which the wallet is topped up
+// SvcStartTopUpWithBody Opens a checkout to top up the wallet
 //
-// The balance grows when the payment provider has told of the payment, which is seconds after it as a rule. A customer has at most 100 open top-ups.
+// The balance grows when the payment provider confirms the payment, usually within seconds. A customer has at most 100 open top-ups.
 //
 // Takes any type of body and a specified content type.
 //
@@ -8808,9 +8808,9 @@ func (c *Client) SvcStartTopUpWithBody(ctx context.Context, params *SvcStartTopU
 	return c.Client.Do(req)
 }
 
-// SvcStartTopUp Opens a checkout in which the wallet is topped up
+// SvcStartTopUp Opens a checkout to top up the wallet
 //
-// The balance grows when the payment provider has told of the payment, which is seconds after it as a rule. A customer has at most 100 open top-ups.
+// The balance grows when the payment provider confirms the payment, usually within seconds. A customer has at most 100 open top-ups.
 //
 // Takes a body of the `application/json` content type.
 //
@@ -8827,9 +8827,9 @@ func (c *Client) SvcStartTopUp(ctx context.Context, params *SvcStartTopUpParams,
 	return c.Client.Do(req)
 }
 
-// SvcGetTopUp Says what became of a top-up
+// SvcGetTopUp Returns the state of a top-up
 //
-// OPEN: not paid yet, or pending. APPLIED: paid and credited. EXPIRED and FAILED: no money moved; these are forgotten 30 days later. UNMATCHED: paid, but not to be credited as it stands, in another currency for example; the operator sees it.
+// OPEN: not paid yet, or pending. APPLIED: paid and credited. EXPIRED and FAILED: no money moved; these are deleted 30 days later. UNMATCHED: paid, but it cannot be credited, for example because of another currency; the operator sees it.
 //
 // Corresponds with GET /api/wallet/topup/{sessionId} (the `SvcGetTopUp` operationId).
 func (c *Client) SvcGetTopUp(ctx context.Context, sessionId string, reqEditors ...RequestEditorFn) (*http.Response, error) {
@@ -8861,9 +8861,9 @@ func (c *Client) SvcListWalletTransactions(ctx context.Context, params *SvcListW
 	return c.Client.Do(req)
 }
 
-// SvcListAllWalletTransactions Reads all of the wallet's transactions, newest first, by cursor
+// SvcListAllWalletTransactions Reads all the wallet's transactions, newest first, by cursor
 //
-// There is no last page: the cursor leads to the first transaction of the wallet. What is entered meanwhile is not among those that follow.
+// There is no page limit: the cursor leads to the first transaction of the wallet. Transactions entered meanwhile are not included.
 //
 // Corresponds with GET /api/wallet/transactions/all (the `SvcListAllWalletTransactions` operationId).
 func (c *Client) SvcListAllWalletTransactions(ctx context.Context, params *SvcListAllWalletTransactionsParams, reqEditors ...RequestEditorFn) (*http.Response, error) {
@@ -8895,9 +8895,9 @@ func (c *Client) SvcListWebhooks(ctx context.Context, reqEditors ...RequestEdito
 	return c.Client.Do(req)
 }
 
-// SvcCreateWebhookWithBody Makes a webhook, at most 10 a customer
+// SvcCreateWebhookWithBody Creates a webhook; a customer has at most 10
 //
-// Events are told by signed requests (Standard Webhooks): the headers webhook-id, webhook-timestamp and webhook-signature. A 2xx within 15 seconds takes one. Otherwise it is tried 8 times over 24 hours, each time under the same webhook-id; one that came may come again. The answer holds the secret, once.
+// Events are sent as signed requests (Standard Webhooks) with the headers webhook-id, webhook-timestamp and webhook-signature. An answer of 2xx within 15 seconds confirms one. Otherwise it is tried 8 times over 24 hours, always under the same webhook-id; an event may arrive twice. Only this answer holds the secret.
 //
 // Takes any type of body and a specified content type.
 //
@@ -8914,9 +8914,9 @@ func (c *Client) SvcCreateWebhookWithBody(ctx context.Context, params *SvcCreate
 	return c.Client.Do(req)
 }
 
-// SvcCreateWebhook Makes a webhook, at most 10 a customer
+// SvcCreateWebhook Creates a webhook; a customer has at most 10
 //
-// Events are told by signed requests (Standard Webhooks): the headers webhook-id, webhook-timestamp and webhook-signature. A 2xx within 15 seconds takes one. Otherwise it is tried 8 times over 24 hours, each time under the same webhook-id; one that came may come again. The answer holds the secret, once.
+// Events are sent as signed requests (Standard Webhooks) with the headers webhook-id, webhook-timestamp and webhook-signature. An answer of 2xx within 15 seconds confirms one. Otherwise it is tried 8 times over 24 hours, always under the same webhook-id; an event may arrive twice. Only this answer holds the secret.
 //
 // Takes a body of the `application/json` content type.
 //
@@ -8935,7 +8935,7 @@ func (c *Client) SvcCreateWebhook(ctx context.Context, params *SvcCreateWebhookP
 
 // SvcDeleteWebhook Deletes a webhook and its log
 //
-// What is pending is not sent any more, but for calls under way.
+// Pending deliveries are no longer sent, except for calls under way.
 //
 // Corresponds with DELETE /api/webhooks/{id} (the `SvcDeleteWebhook` operationId).
 func (c *Client) SvcDeleteWebhook(ctx context.Context, id string, reqEditors ...RequestEditorFn) (*http.Response, error) {
@@ -8950,7 +8950,7 @@ func (c *Client) SvcDeleteWebhook(ctx context.Context, id string, reqEditors ...
 	return c.Client.Do(req)
 }
 
-// SvcGetWebhook Answers a webhook
+// SvcGetWebhook Returns a webhook
 //
 // Access: read. Rate class: read.
 //
@@ -8967,9 +8967,9 @@ func (c *Client) SvcGetWebhook(ctx context.Context, id string, reqEditors ...Req
 	return c.Client.Do(req)
 }
 
-// SvcPutWebhookWithBody Changes where a webhook goes, and of what it tells
+// SvcPutWebhookWithBody Changes a webhook's address and events
 //
-// It switches one on again, too. Its secret stays.
+// It can also switch the webhook on again. The secret stays.
 //
 // Takes any type of body and a specified content type.
 //
@@ -8986,9 +8986,9 @@ func (c *Client) SvcPutWebhookWithBody(ctx context.Context, id string, contentTy
 	return c.Client.Do(req)
 }
 
-// SvcPutWebhook Changes where a webhook goes, and of what it tells
+// SvcPutWebhook Changes a webhook's address and events
 //
-// It switches one on again, too. Its secret stays.
+// It can also switch the webhook on again. The secret stays.
 //
 // Takes a body of the `application/json` content type.
 //
@@ -9005,9 +9005,9 @@ func (c *Client) SvcPutWebhook(ctx context.Context, id string, body SvcPutWebhoo
 	return c.Client.Do(req)
 }
 
-// SvcListWebhookDeliveries Lists what was sent to a webhook and what is pending, newest first
+// SvcListWebhookDeliveries Lists a webhook's sent and pending deliveries, newest first
 //
-// Each stays for 30 days. Beyond 500 the oldest one that has ended goes; while 500 are pending, new events are counted as droppedEvents.
+// Each delivery is kept for 30 days. Beyond 500, the oldest finished one is removed; while 500 are pending, new events are only counted as droppedEvents.
 //
 // Corresponds with GET /api/webhooks/{id}/deliveries (the `SvcListWebhookDeliveries` operationId).
 func (c *Client) SvcListWebhookDeliveries(ctx context.Context, id string, params *SvcListWebhookDeliveriesParams, reqEditors ...RequestEditorFn) (*http.Response, error) {
@@ -9024,7 +9024,7 @@ func (c *Client) SvcListWebhookDeliveries(ctx context.Context, id string, params
 
 // SvcRedeliverWebhook Sends a delivery again at once, under its webhook-id
 //
-// One that has ended has 8 tries again. One that is pending is tried now.
+// A finished delivery gets 8 tries again. A pending one is tried now.
 //
 // Corresponds with POST /api/webhooks/{id}/deliveries/{deliveryId}/redeliver (the `SvcRedeliverWebhook` operationId).
 func (c *Client) SvcRedeliverWebhook(ctx context.Context, id string, deliveryId string, reqEditors ...RequestEditorFn) (*http.Response, error) {
@@ -9039,9 +9039,9 @@ func (c *Client) SvcRedeliverWebhook(ctx context.Context, id string, deliveryId 
 	return c.Client.Do(req)
 }
 
-// SvcRotateWebhookWithBody Gives a webhook another secret
+// SvcRotateWebhookWithBody Gives a webhook a new secret
 //
-// The answer holds it, once. Meanwhile requests have two signatures, and either one will do. With 0 the former secret ends at once.
+// Only this answer holds the new secret. During the overlap requests have two signatures, and either one is enough. With 0 the old secret ends at once.
 //
 // Takes any type of body and a specified content type.
 //
@@ -9058,9 +9058,9 @@ func (c *Client) SvcRotateWebhookWithBody(ctx context.Context, id string, params
 	return c.Client.Do(req)
 }
 
-// SvcRotateWebhook Gives a webhook another secret
+// SvcRotateWebhook Gives a webhook a new secret
 //
-// The answer holds it, once. Meanwhile requests have two signatures, and either one will do. With 0 the former secret ends at once.
+// Only this answer holds the new secret. During the overlap requests have two signatures, and either one is enough. With 0 the old secret ends at once.
 //
 // Takes a body of the `application/json` content type.
 //
@@ -9077,9 +9077,9 @@ func (c *Client) SvcRotateWebhook(ctx context.Context, id string, params *SvcRot
 	return c.Client.Do(req)
 }
 
-// SvcTestWebhook Sends a WEBHOOK_TEST to a webhook, also to one that is off
+// SvcTestWebhook Sends a WEBHOOK_TEST to a webhook, even if it is off
 //
-// What came of it stands in the log.
+// The result is in the webhook's log.
 //
 // Corresponds with POST /api/webhooks/{id}/test (the `SvcTestWebhook` operationId).
 func (c *Client) SvcTestWebhook(ctx context.Context, id string, reqEditors ...RequestEditorFn) (*http.Response, error) {
@@ -17028,14 +17028,14 @@ type ClientWithResponsesInterface interface {
 
 	// SvcListInvoicesWithResponse Lists the customer's invoices, newest first
 	//
-	// They are those of subscriptions, as the payment provider has told of them. Top-ups and charges are in the wallet's ledger.
+	// These are the invoices for subscriptions, as reported by the payment provider. Top-ups and charges are in the wallet's ledger.
 	//
 	// Returns a wrapper object for the known response body format(s).
 	//
 	// Corresponds with GET /api/billing-history (the `SvcListInvoices` operationId).
 	SvcListInvoicesWithResponse(ctx context.Context, params *SvcListInvoicesParams, reqEditors ...RequestEditorFn) (*SvcListInvoicesResponse, error)
 
-	// SvcGetCustomerWithResponse Answers the customer's profile
+	// SvcGetCustomerWithResponse Returns the customer's profile
 	//
 	// Access: read. Rate class: read.
 	//
@@ -17046,7 +17046,7 @@ type ClientWithResponsesInterface interface {
 
 	// SvcSignUpWithBodyWithResponse Signs the customer up
 	//
-	// The identity provider's user id becomes the customer's reference. Reference and e-mail address never change. A token of an OpenID Connect issuer says which address is verified; the body's is the same. Of a customer with accounts that sign in here it is the address of one of them.
+	// The identity provider's user id becomes the customer's reference. Reference and e-mail address never change. With a token of an OpenID Connect issuer, the body must have the address that the issuer verified. If the customer's accounts sign in here, it must have the address of one of them.
 	//
 	// Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
 	//
@@ -17055,7 +17055,7 @@ type ClientWithResponsesInterface interface {
 
 	// SvcSignUpWithResponse Signs the customer up
 	//
-	// The identity provider's user id becomes the customer's reference. Reference and e-mail address never change. A token of an OpenID Connect issuer says which address is verified; the body's is the same. Of a customer with accounts that sign in here it is the address of one of them.
+	// The identity provider's user id becomes the customer's reference. Reference and e-mail address never change. With a token of an OpenID Connect issuer, the body must have the address that the issuer verified. If the customer's accounts sign in here, it must have the address of one of them.
 	//
 	// Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
 	//
@@ -17080,9 +17080,9 @@ type ClientWithResponsesInterface interface {
 	// Corresponds with PUT /api/customer (the `SvcPutCustomer` operationId).
 	SvcPutCustomerWithResponse(ctx context.Context, body SvcPutCustomerJSONRequestBody, reqEditors ...RequestEditorFn) (*SvcPutCustomerResponse, error)
 
-	// SvcExportCustomerWithResponse Answers all that is the customer's, as one file
+	// SvcExportCustomerWithResponse Returns all of the customer's data as one file
 	//
-	// Each line is {kind, value}. First come profile, additionalInfo, notificationPreferences, account with each passkey (accountId, passkey) of it, and grant. Then come wallet, subscription, invoice, key, webhook, group with each category and share (groupId, email) of it, schema and scraper. They are followed by site with each siteLink (siteId, link) of it, notification, feedback and transaction. Last come run with each link (jobId, url) and linkError (jobId, error) of it, and row. Values are as the other operations answer them; accounts, keys and webhooks have no secrets. Links, their errors and rows are those that are kept, of deleted groups and scrapers, too. It counts as one call, and as an open stream while it is sent. An answer that breaks off ends without its last chunk.
+	// Each line is {kind, value}. First come profile, additionalInfo, notificationPreferences, account with each of its passkeys (accountId, passkey), and grant. Then come wallet, subscription, invoice, key, webhook, group with each category and share (groupId, email), schema and scraper. Then come site with each siteLink (siteId, link), notification, feedback and transaction. Last come run with each link (jobId, url) and linkError (jobId, error), and row. Values are as other operations return them; accounts, keys and webhooks have no secrets. Links, link errors and rows are all those still kept, also from deleted groups and scrapers. The call counts as one call, and as an open stream while it is sent. An interrupted answer ends without its last chunk.
 	//
 	// Returns a wrapper object for the known response body format(s).
 	//
@@ -17098,7 +17098,7 @@ type ClientWithResponsesInterface interface {
 	// Corresponds with GET /api/customer/payment/canceled (the `SvcPaymentCanceled` operationId).
 	SvcPaymentCanceledWithResponse(ctx context.Context, reqEditors ...RequestEditorFn) (*SvcPaymentCanceledResponse, error)
 
-	// SvcGetAdditionalInfoWithResponse Answers all that the customer keeps
+	// SvcGetAdditionalInfoWithResponse Returns all keys and values that the customer stores
 	//
 	// Access: read. Rate class: read.
 	//
@@ -17107,7 +17107,7 @@ type ClientWithResponsesInterface interface {
 	// Corresponds with GET /api/customer/preferences/additional-info (the `SvcGetAdditionalInfo` operationId).
 	SvcGetAdditionalInfoWithResponse(ctx context.Context, reqEditors ...RequestEditorFn) (*SvcGetAdditionalInfoResponse, error)
 
-	// SvcPutAdditionalInfoWithBodyWithResponse Keeps values under keys of the customer's own
+	// SvcPutAdditionalInfoWithBodyWithResponse Stores values under keys that the customer chooses
 	//
 	// Keys that are not named stay as they are. A customer has at most 100 keys, and 65,536 bytes of keys and values.
 	//
@@ -17116,7 +17116,7 @@ type ClientWithResponsesInterface interface {
 	// Corresponds with PUT /api/customer/preferences/additional-info (the `SvcPutAdditionalInfo` operationId).
 	SvcPutAdditionalInfoWithBodyWithResponse(ctx context.Context, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*SvcPutAdditionalInfoResponse, error)
 
-	// SvcPutAdditionalInfoWithResponse Keeps values under keys of the customer's own
+	// SvcPutAdditionalInfoWithResponse Stores values under keys that the customer chooses
 	//
 	// Keys that are not named stay as they are. A customer has at most 100 keys, and 65,536 bytes of keys and values.
 	//
@@ -17125,16 +17125,16 @@ type ClientWithResponsesInterface interface {
 	// Corresponds with PUT /api/customer/preferences/additional-info (the `SvcPutAdditionalInfo` operationId).
 	SvcPutAdditionalInfoWithResponse(ctx context.Context, body SvcPutAdditionalInfoJSONRequestBody, reqEditors ...RequestEditorFn) (*SvcPutAdditionalInfoResponse, error)
 
-	// SvcDeleteAdditionalInfoWithResponse Removes a key, and answers what remains
+	// SvcDeleteAdditionalInfoWithResponse Removes a key, and returns what remains
 	//
-	// A key that is not there is removed already.
+	// Removing a key that does not exist changes nothing.
 	//
 	// Returns a wrapper object for the known response body format(s).
 	//
 	// Corresponds with DELETE /api/customer/preferences/additional-info/{key} (the `SvcDeleteAdditionalInfo` operationId).
 	SvcDeleteAdditionalInfoWithResponse(ctx context.Context, key string, reqEditors ...RequestEditorFn) (*SvcDeleteAdditionalInfoResponse, error)
 
-	// SvcGetNotificationPreferencesWithResponse Answers by which ways the customer is told of each event
+	// SvcGetNotificationPreferencesWithResponse Returns how the customer is notified of each event
 	//
 	// Access: read. Rate class: read.
 	//
@@ -17143,25 +17143,25 @@ type ClientWithResponsesInterface interface {
 	// Corresponds with GET /api/customer/preferences/notifications (the `SvcGetNotificationPreferences` operationId).
 	SvcGetNotificationPreferencesWithResponse(ctx context.Context, reqEditors ...RequestEditorFn) (*SvcGetNotificationPreferencesResponse, error)
 
-	// SvcPutNotificationPreferencesWithBodyWithResponse Sets by which ways the customer is told of events
+	// SvcPutNotificationPreferencesWithBodyWithResponse Sets how the customer is notified of each event
 	//
-	// Events that are not named stay as they are. The ways are EMAIL, IN_APP, BOTH and NONE. What cannot be sent by e-mail stands in the application.
+	// Events that are not named stay as they are. The ways are EMAIL, IN_APP, BOTH and NONE. Notices that cannot be e-mailed appear in the application.
 	//
 	// Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
 	//
 	// Corresponds with PUT /api/customer/preferences/notifications (the `SvcPutNotificationPreferences` operationId).
 	SvcPutNotificationPreferencesWithBodyWithResponse(ctx context.Context, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*SvcPutNotificationPreferencesResponse, error)
 
-	// SvcPutNotificationPreferencesWithResponse Sets by which ways the customer is told of events
+	// SvcPutNotificationPreferencesWithResponse Sets how the customer is notified of each event
 	//
-	// Events that are not named stay as they are. The ways are EMAIL, IN_APP, BOTH and NONE. What cannot be sent by e-mail stands in the application.
+	// Events that are not named stay as they are. The ways are EMAIL, IN_APP, BOTH and NONE. Notices that cannot be e-mailed appear in the application.
 	//
 	// Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
 	//
 	// Corresponds with PUT /api/customer/preferences/notifications (the `SvcPutNotificationPreferences` operationId).
 	SvcPutNotificationPreferencesWithResponse(ctx context.Context, body SvcPutNotificationPreferencesJSONRequestBody, reqEditors ...RequestEditorFn) (*SvcPutNotificationPreferencesResponse, error)
 
-	// SvcGetWalletPreferencesWithResponse Answers below which balance the wallet is low
+	// SvcGetWalletPreferencesWithResponse Returns the threshold below which the balance is low
 	//
 	// Access: read. Rate class: read.
 	//
@@ -17170,18 +17170,18 @@ type ClientWithResponsesInterface interface {
 	// Corresponds with GET /api/customer/preferences/wallet (the `SvcGetWalletPreferences` operationId).
 	SvcGetWalletPreferencesWithResponse(ctx context.Context, reqEditors ...RequestEditorFn) (*SvcGetWalletPreferencesResponse, error)
 
-	// SvcPutWalletPreferencesWithBodyWithResponse Sets below which balance the wallet is low
+	// SvcPutWalletPreferencesWithBodyWithResponse Sets the threshold below which the balance is low
 	//
-	// A new wallet's threshold is 5 EUR. A balance that is below the new one already is not told.
+	// A new wallet's threshold is 5 EUR. If the balance is already below the new threshold, no notice is sent.
 	//
 	// Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
 	//
 	// Corresponds with PUT /api/customer/preferences/wallet (the `SvcPutWalletPreferences` operationId).
 	SvcPutWalletPreferencesWithBodyWithResponse(ctx context.Context, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*SvcPutWalletPreferencesResponse, error)
 
-	// SvcPutWalletPreferencesWithResponse Sets below which balance the wallet is low
+	// SvcPutWalletPreferencesWithResponse Sets the threshold below which the balance is low
 	//
-	// A new wallet's threshold is 5 EUR. A balance that is below the new one already is not told.
+	// A new wallet's threshold is 5 EUR. If the balance is already below the new threshold, no notice is sent.
 	//
 	// Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
 	//
@@ -17206,9 +17206,9 @@ type ClientWithResponsesInterface interface {
 	// Corresponds with GET /api/customer/user-agreement (the `SvcUserAgreement` operationId).
 	SvcUserAgreementWithResponse(ctx context.Context, reqEditors ...RequestEditorFn) (*SvcUserAgreementResponse, error)
 
-	// SvcStreamEventsWithResponse Streams what changes of all that is the customer's
+	// SvcStreamEventsWithResponse Streams changes to the customer's runs, wallet, top-ups and notifications
 	//
-	// Each event has the newest state of one thing: a run, the wallet, a top-up or a notification. A thing is told of 4 times a second at most; what changes meanwhile is told together. The first frame has an id alone: what changes behind it is told. What has changed together has its id in the last of its events. After resync whatever is shown is to be read again: too much has changed since Last-Event-ID, or nobody knows.
+	// Each event has the newest state of one thing: a run, the wallet, a top-up or a notification. Each thing has at most 4 events a second; changes in between are combined. The first frame has only an id, and all later changes are sent. Of events for changes made together, only the last has the id. After resync, reload what is shown: too much has changed since Last-Event-ID, or it is unknown how much.
 	//
 	// Returns a wrapper object for the known response body format(s).
 	//
@@ -17217,25 +17217,25 @@ type ClientWithResponsesInterface interface {
 
 	// SvcIssueTicketWithResponse Makes a ticket that opens one stream of events
 	//
-	// For pages of browsers, which cannot send a bearer credential with a stream. It is good for a minute, once, at any server, and its stream ends with the credential that asked for it. A page that is signed in by cookie needs none. Beyond 20 of a customer the oldest one goes.
+	// For browser pages, which cannot send a bearer credential with a stream. A ticket is valid for a minute, once, on any server. Its stream ends when the credential that asked for it does. A page signed in by cookie needs none. Beyond 20 tickets of a customer, the oldest one is dropped.
 	//
 	// Returns a wrapper object for the known response body format(s).
 	//
 	// Corresponds with POST /api/events/ticket (the `SvcIssueTicket` operationId).
 	SvcIssueTicketWithResponse(ctx context.Context, reqEditors ...RequestEditorFn) (*SvcIssueTicketResponse, error)
 
-	// SvcGiveFeedbackWithBodyWithResponse Tells the operators of the service what the customer thinks of it
+	// SvcGiveFeedbackWithBodyWithResponse Sends the customer's feedback to the operators of the service
 	//
-	// A customer does so 10 times a day (UTC) at most. It is kept for 400 days; the oldest makes room beyond 200.
+	// A customer may send feedback 10 times a day (UTC). It is kept for 400 days; beyond 200, the oldest is removed.
 	//
 	// Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
 	//
 	// Corresponds with POST /api/feedback (the `SvcGiveFeedback` operationId).
 	SvcGiveFeedbackWithBodyWithResponse(ctx context.Context, params *SvcGiveFeedbackParams, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*SvcGiveFeedbackResponse, error)
 
-	// SvcGiveFeedbackWithResponse Tells the operators of the service what the customer thinks of it
+	// SvcGiveFeedbackWithResponse Sends the customer's feedback to the operators of the service
 	//
-	// A customer does so 10 times a day (UTC) at most. It is kept for 400 days; the oldest makes room beyond 200.
+	// A customer may send feedback 10 times a day (UTC). It is kept for 400 days; beyond 200, the oldest is removed.
 	//
 	// Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
 	//
@@ -17244,7 +17244,7 @@ type ClientWithResponsesInterface interface {
 
 	// SvcGenerateKeyWithResponse Makes an API key
 	//
-	// The answer holds the whole key, once. Its secret has 256 random bits. Keys of scope LLM_READ and LLM_FULL cannot make keys. A key that has expired is refused like an unknown one, and stays in the list until it is deleted.
+	// Only this answer holds the whole key. Its secret has 256 random bits. Keys of scope LLM_READ and LLM_FULL cannot make keys. An expired key is refused like an unknown one, and stays in the list until it is deleted.
 	//
 	// Returns a wrapper object for the known response body format(s).
 	//
@@ -17260,7 +17260,7 @@ type ClientWithResponsesInterface interface {
 	// Corresponds with GET /api/key/list (the `SvcListKeys` operationId).
 	SvcListKeysWithResponse(ctx context.Context, params *SvcListKeysParams, reqEditors ...RequestEditorFn) (*SvcListKeysResponse, error)
 
-	// SvcWhoamiWithResponse Says who the credential belongs to
+	// SvcWhoamiWithResponse Returns who the credential belongs to
 	//
 	// Access: read. Rate class: read.
 	//
@@ -17271,7 +17271,7 @@ type ClientWithResponsesInterface interface {
 
 	// SvcDeleteKeyWithResponse Revokes an API key at once
 	//
-	// A key may revoke any key of its customer, itself included; keys of scope LLM_READ may not.
+	// A key may revoke any key of its customer, itself included; keys of scope LLM_READ cannot.
 	//
 	// Returns a wrapper object for the known response body format(s).
 	//
@@ -17280,16 +17280,16 @@ type ClientWithResponsesInterface interface {
 
 	// SvcListNotificationsWithResponse Lists the customer's notifications, newest first
 	//
-	// They stay for 90 days. Beyond 1,000 the oldest one that was read goes. While none was read, the newest one counts those that find no room.
+	// Notifications are kept for 90 days. Beyond 1,000, the oldest read one is removed. If none was read, the newest one counts those that found no room.
 	//
 	// Returns a wrapper object for the known response body format(s).
 	//
 	// Corresponds with GET /api/notifications (the `SvcListNotifications` operationId).
 	SvcListNotificationsWithResponse(ctx context.Context, params *SvcListNotificationsParams, reqEditors ...RequestEditorFn) (*SvcListNotificationsResponse, error)
 
-	// SvcReadNotificationsWithResponse Notes that all notifications were read
+	// SvcReadNotificationsWithResponse Marks all notifications as read
 	//
-	// Answers how many are unread then: those that came meanwhile.
+	// Returns how many are then unread: those that came meanwhile.
 	//
 	// Returns a wrapper object for the known response body format(s).
 	//
@@ -17305,18 +17305,18 @@ type ClientWithResponsesInterface interface {
 	// Corresponds with GET /api/notifications/unread (the `SvcCountUnreadNotifications` operationId).
 	SvcCountUnreadNotificationsWithResponse(ctx context.Context, reqEditors ...RequestEditorFn) (*SvcCountUnreadNotificationsResponse, error)
 
-	// SvcPutNotificationWithBodyWithResponse Notes that a notification was read, or that it was not
+	// SvcPutNotificationWithBodyWithResponse Marks a notification as read or unread
 	//
-	// Answers how many are unread then.
+	// Returns how many are then unread.
 	//
 	// Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
 	//
 	// Corresponds with PUT /api/notifications/{id} (the `SvcPutNotification` operationId).
 	SvcPutNotificationWithBodyWithResponse(ctx context.Context, id string, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*SvcPutNotificationResponse, error)
 
-	// SvcPutNotificationWithResponse Notes that a notification was read, or that it was not
+	// SvcPutNotificationWithResponse Marks a notification as read or unread
 	//
-	// Answers how many are unread then.
+	// Returns how many are then unread.
 	//
 	// Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
 	//
@@ -17325,7 +17325,7 @@ type ClientWithResponsesInterface interface {
 
 	// SvcListPlansWithResponse Lists the legacy plans with their features and limits, by level
 	//
-	// A customer without a subscription pays as it goes. It has every feature, and none of these limits.
+	// A customer without a subscription is on pay-as-you-go. It has every feature and none of these limits.
 	//
 	// Returns a wrapper object for the known response body format(s).
 	//
@@ -17343,7 +17343,7 @@ type ClientWithResponsesInterface interface {
 
 	// SvcCreateCustomerSchemaWithBodyWithResponse Creates a schema of the customer, or replaces the one with the given id
 	//
-	// The content is compiled: what cannot check a row is refused, with its place. Runs that began before a change go on with the schema as it was.
+	// The content is compiled: a schema that cannot check rows is refused, and the error says where. Runs that began before a change continue with the old schema.
 	//
 	// Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
 	//
@@ -17352,7 +17352,7 @@ type ClientWithResponsesInterface interface {
 
 	// SvcCreateCustomerSchemaWithResponse Creates a schema of the customer, or replaces the one with the given id
 	//
-	// The content is compiled: what cannot check a row is refused, with its place. Runs that began before a change go on with the schema as it was.
+	// The content is compiled: a schema that cannot check rows is refused, and the error says where. Runs that began before a change continue with the old schema.
 	//
 	// Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
 	//
@@ -17361,16 +17361,16 @@ type ClientWithResponsesInterface interface {
 
 	// SvcDeleteCustomerSchemaWithResponse Deletes a schema of the customer after a preview
 	//
-	// Needs the token of a preview, as ?token= or X-Preview-Token; without one, a preview of the same deletion by the same customer that still holds. AI_CONF scrapers that refer to the schema stay and fail at their next run.
+	// Needs the token of a preview, as ?token= or X-Preview-Token. Without ?token= or the header, a valid preview of the same deletion by the same customer is enough. AI_CONF scrapers that refer to the schema stay, and fail at their next run.
 	//
 	// Returns a wrapper object for the known response body format(s).
 	//
 	// Corresponds with DELETE /api/schema/customer/{id} (the `SvcDeleteCustomerSchema` operationId).
 	SvcDeleteCustomerSchemaWithResponse(ctx context.Context, id string, params *SvcDeleteCustomerSchemaParams, reqEditors ...RequestEditorFn) (*SvcDeleteCustomerSchemaResponse, error)
 
-	// SvcPreviewDeleteCustomerSchemaWithResponse Shows what the deletion of a schema of the customer would do
+	// SvcPreviewDeleteCustomerSchemaWithResponse Shows what deleting a schema of the customer would do
 	//
-	// Show its warnings before the deletion. The token lets that through once, within 5 minutes, with the same parameters, unless what hangs on the target changes meanwhile.
+	// Show the warnings to the user before the deletion. The token is valid once, within 5 minutes, with the same parameters, unless what depends on the target changes meanwhile.
 	//
 	// Returns a wrapper object for the known response body format(s).
 	//
@@ -17388,7 +17388,7 @@ type ClientWithResponsesInterface interface {
 
 	// SvcListSchemaItemsWithResponse Lists common field names with their JSON types
 	//
-	// AI_CONF finds these in what pages state; other names work too.
+	// AI_CONF finds these fields in pages' structured data; other names work, too.
 	//
 	// Returns a wrapper object for the known response body format(s).
 	//
@@ -17397,7 +17397,7 @@ type ClientWithResponsesInterface interface {
 
 	// SvcCreateScraperWithBodyWithResponse Creates a scraper, or replaces the one with the given id
 	//
-	// All of it is sent always. An id that is not one of the customer's scrapers is refused. What this version cannot run (other types) is refused with type_not_runnable rather than kept and ignored. Of a FILE scraper, sent with its id, name, groupRef and config.retentionCount may change; what it has none of is refused. Rows stay in the group that they were stored in. MARKETPLACE and SEARCH_ENGINE_SEARCH have fields of their own. Rows of a shop have position (in a list), title, url, price, priceMax, listPrice, currency, availability, condition and brand. They have sku, gtin, mpn, productId, category, rating, reviewCount, image, images, description and platform, too. Rows of a search have position, title, url, snippet, kind, query and page. APPLICATION_LD_JSON has a row for each thing that a page states (a Product, each element of an ItemList, each variant of a ProductGroup). Its properties are columns. Those of items within it are joined with an underscore (offers_price, brand_name). Several values are an array, and references are followed. itemsConfig may choose and name some, by column or by path (offers.price). AI_CONF has the properties of its schema. A row that does not fit the schema is dropped, not stored and not charged. A page that has no other ends with the error row_rejected. It is model_unavailable or model_limit_reached where the language model, asked for what the page does not state, gave no answer. It is no_rows where the page states nothing and there is no model.
+	// Always send the whole scraper. An id that is not one of the customer's scrapers is refused. Types that this version cannot run are refused with type_not_runnable. For a FILE scraper, sent with its id, only name, groupRef and config.retentionCount may change; settings that it does not have are refused. Rows stay in the group in which they were stored. MARKETPLACE and SEARCH_ENGINE_SEARCH have fixed fields. Shop rows have position (in a list), title, url, price, priceMax, listPrice, currency, availability, condition and brand. They also have sku, gtin, mpn, productId, category, rating, reviewCount, image, images, description and platform. Search rows have position, title, url, snippet, kind, query and page. APPLICATION_LD_JSON makes a row for each thing in the page's structured data: a Product, each element of an ItemList, each variant of a ProductGroup. Its properties are columns. Names of nested properties are joined with an underscore (offers_price, brand_name). Several values become an array, and references are followed. itemsConfig may select and rename columns, by column or by path (offers.price). AI_CONF has the properties of its schema. A row that does not fit the schema is neither stored nor charged. If a page has only such rows, it ends with the error row_rejected. If the language model was asked for missing values and gave no answer, the error is model_unavailable or model_limit_reached. If the page states nothing and there is no model, it is no_rows.
 	//
 	// Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
 	//
@@ -17406,16 +17406,16 @@ type ClientWithResponsesInterface interface {
 
 	// SvcCreateScraperWithResponse Creates a scraper, or replaces the one with the given id
 	//
-	// All of it is sent always. An id that is not one of the customer's scrapers is refused. What this version cannot run (other types) is refused with type_not_runnable rather than kept and ignored. Of a FILE scraper, sent with its id, name, groupRef and config.retentionCount may change; what it has none of is refused. Rows stay in the group that they were stored in. MARKETPLACE and SEARCH_ENGINE_SEARCH have fields of their own. Rows of a shop have position (in a list), title, url, price, priceMax, listPrice, currency, availability, condition and brand. They have sku, gtin, mpn, productId, category, rating, reviewCount, image, images, description and platform, too. Rows of a search have position, title, url, snippet, kind, query and page. APPLICATION_LD_JSON has a row for each thing that a page states (a Product, each element of an ItemList, each variant of a ProductGroup). Its properties are columns. Those of items within it are joined with an underscore (offers_price, brand_name). Several values are an array, and references are followed. itemsConfig may choose and name some, by column or by path (offers.price). AI_CONF has the properties of its schema. A row that does not fit the schema is dropped, not stored and not charged. A page that has no other ends with the error row_rejected. It is model_unavailable or model_limit_reached where the language model, asked for what the page does not state, gave no answer. It is no_rows where the page states nothing and there is no model.
+	// Always send the whole scraper. An id that is not one of the customer's scrapers is refused. Types that this version cannot run are refused with type_not_runnable. For a FILE scraper, sent with its id, only name, groupRef and config.retentionCount may change; settings that it does not have are refused. Rows stay in the group in which they were stored. MARKETPLACE and SEARCH_ENGINE_SEARCH have fixed fields. Shop rows have position (in a list), title, url, price, priceMax, listPrice, currency, availability, condition and brand. They also have sku, gtin, mpn, productId, category, rating, reviewCount, image, images, description and platform. Search rows have position, title, url, snippet, kind, query and page. APPLICATION_LD_JSON makes a row for each thing in the page's structured data: a Product, each element of an ItemList, each variant of a ProductGroup. Its properties are columns. Names of nested properties are joined with an underscore (offers_price, brand_name). Several values become an array, and references are followed. itemsConfig may select and rename columns, by column or by path (offers.price). AI_CONF has the properties of its schema. A row that does not fit the schema is neither stored nor charged. If a page has only such rows, it ends with the error row_rejected. If the language model was asked for missing values and gave no answer, the error is model_unavailable or model_limit_reached. If the page states nothing and there is no model, it is no_rows.
 	//
 	// Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
 	//
 	// Corresponds with PUT /api/scraper (the `SvcCreateScraper` operationId).
 	SvcCreateScraperWithResponse(ctx context.Context, params *SvcCreateScraperParams, body SvcCreateScraperJSONRequestBody, reqEditors ...RequestEditorFn) (*SvcCreateScraperResponse, error)
 
-	// SvcReleaseScraperJobWithResponse Has a run that is held back count as its scraper's last one
+	// SvcReleaseScraperJobWithResponse Releases a run that is held back, so that it counts as its scraper's last run
 	//
-	// A run of a group with quarantine that is unlike the runs before it is held back; its quarantineReason says why. Released, it counts, and later runs are compared with it, too. A run that is not held back stays as it is.
+	// In a group with quarantine, a run that is unlike earlier ones is held back; its quarantineReason says why. Once released, it counts, and later runs are compared with it, too. A run that is not held back stays as it is.
 	//
 	// Returns a wrapper object for the known response body format(s).
 	//
@@ -17424,25 +17424,25 @@ type ClientWithResponsesInterface interface {
 
 	// SvcStreamScraperJobWithResponse Streams the progress of a run
 	//
-	// Events named status, each with the whole progress. The first one comes at once. The last one has the final state, and then the stream ends. Ids are the job's index in the log of changes. Whoever comes back gets the newest state first, so nothing that Last-Event-ID names has to be sent again.
+	// Events named status, each with the whole progress. The first event comes at once. The last one has the final state, and then the stream ends. Ids are the job's index in the change log. A client that reconnects gets the newest state first, so nothing is replayed from Last-Event-ID.
 	//
 	// Returns a wrapper object for the known response body format(s).
 	//
 	// Corresponds with GET /api/scraper-job-status/{id}/stream (the `SvcStreamScraperJob` operationId).
 	SvcStreamScraperJobWithResponse(ctx context.Context, id string, reqEditors ...RequestEditorFn) (*SvcStreamScraperJobResponse, error)
 
-	// SvcPreviewScraperFromCurlWithBodyWithResponse Proposes scrapers for the answer to a request, given as a curl command
+	// SvcPreviewScraperFromCurlWithBodyWithResponse Proposes scrapers for the answer to a request given as a curl command
 	//
-	// Every strategy that fits the page is tried. What makes rows is proposed, the best first, each with its first rows. A run would give the same ones. An empty array says that nothing was found, and the header Shoal-Reason why. The page is fetched and paid like any other. One on which nothing was found costs nothing. Nothing is saved. The call waits up to 55 s; who hangs up ends it.
+	// Every strategy that fits the page is tried. Those that make rows are proposed, best first, each with its first rows. A run would give the same rows. If nothing was found, the array is empty and the header Shoal-Reason says why. The page is fetched and charged like any other. If nothing was found, it costs nothing. Nothing is saved. The call waits up to 55 s; disconnecting ends it.
 	//
 	// Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
 	//
 	// Corresponds with POST /api/scraper-simple/curl-based (the `SvcPreviewScraperFromCurl` operationId).
 	SvcPreviewScraperFromCurlWithBodyWithResponse(ctx context.Context, params *SvcPreviewScraperFromCurlParams, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*SvcPreviewScraperFromCurlResponse, error)
 
-	// SvcPreviewScraperFromCurlWithResponse Proposes scrapers for the answer to a request, given as a curl command
+	// SvcPreviewScraperFromCurlWithResponse Proposes scrapers for the answer to a request given as a curl command
 	//
-	// Every strategy that fits the page is tried. What makes rows is proposed, the best first, each with its first rows. A run would give the same ones. An empty array says that nothing was found, and the header Shoal-Reason why. The page is fetched and paid like any other. One on which nothing was found costs nothing. Nothing is saved. The call waits up to 55 s; who hangs up ends it.
+	// Every strategy that fits the page is tried. Those that make rows are proposed, best first, each with its first rows. A run would give the same rows. If nothing was found, the array is empty and the header Shoal-Reason says why. The page is fetched and charged like any other. If nothing was found, it costs nothing. Nothing is saved. The call waits up to 55 s; disconnecting ends it.
 	//
 	// Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
 	//
@@ -17451,7 +17451,7 @@ type ClientWithResponsesInterface interface {
 
 	// SvcPreviewPageWithBodyWithResponse Shows a page to pick fields on
 	//
-	// The page comes as elements and texts without attributes, so that it can be shown without anything of it running, loading or sending. Scripts, styles and images are left out, and so is what is beyond 480 KiB or 10,000 elements. The page is fetched and paid like any other, and is kept for 10 minutes. Picks on it, and calls for the same address, are free until then, as far as the cache does not lose it. Nothing is saved.
+	// The page comes as elements and texts without attributes, so that nothing in it can run, load or send. Scripts, styles and images are left out, and so is everything beyond 480 KiB or 10,000 elements. The page is fetched and charged like any other, and is kept for 10 minutes. Until then, picks on it and calls for the same address are free, unless the cache loses it. Nothing is saved.
 	//
 	// Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
 	//
@@ -17460,43 +17460,43 @@ type ClientWithResponsesInterface interface {
 
 	// SvcPreviewPageWithResponse Shows a page to pick fields on
 	//
-	// The page comes as elements and texts without attributes, so that it can be shown without anything of it running, loading or sending. Scripts, styles and images are left out, and so is what is beyond 480 KiB or 10,000 elements. The page is fetched and paid like any other, and is kept for 10 minutes. Picks on it, and calls for the same address, are free until then, as far as the cache does not lose it. Nothing is saved.
+	// The page comes as elements and texts without attributes, so that nothing in it can run, load or send. Scripts, styles and images are left out, and so is everything beyond 480 KiB or 10,000 elements. The page is fetched and charged like any other, and is kept for 10 minutes. Until then, picks on it and calls for the same address are free, unless the cache loses it. Nothing is saved.
 	//
 	// Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
 	//
 	// Corresponds with POST /api/scraper-simple/page (the `SvcPreviewPage` operationId).
 	SvcPreviewPageWithResponse(ctx context.Context, params *SvcPreviewPageParams, body SvcPreviewPageJSONRequestBody, reqEditors ...RequestEditorFn) (*SvcPreviewPageResponse, error)
 
-	// SvcPickOnPageWithBodyWithResponse Makes a field of an element of a page, and rows of all fields
+	// SvcPickOnPageWithBodyWithResponse Makes a field from an element of a page, and rows from all fields
 	//
-	// The page was asked for by POST /api/scraper-simple/page, and is kept for 10 minutes: a pick fetches nothing and costs nothing. The first field of MULTIPLE_PRODUCTS is found in all elements that stand like the picked one. Each is a row, and later fields are found in each row. Rows are of the page as it is kept. Where its end is left out, a run has more of them.
+	// The page comes from POST /api/scraper-simple/page, and is kept for 10 minutes: a pick fetches nothing and costs nothing. The first field of MULTIPLE_PRODUCTS matches all elements in positions like the picked one. Each is a row, and later fields are found within each row. Rows are made from the kept page. If its end was left out, a run has more rows.
 	//
 	// Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
 	//
 	// Corresponds with POST /api/scraper-simple/page/pick (the `SvcPickOnPage` operationId).
 	SvcPickOnPageWithBodyWithResponse(ctx context.Context, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*SvcPickOnPageResponse, error)
 
-	// SvcPickOnPageWithResponse Makes a field of an element of a page, and rows of all fields
+	// SvcPickOnPageWithResponse Makes a field from an element of a page, and rows from all fields
 	//
-	// The page was asked for by POST /api/scraper-simple/page, and is kept for 10 minutes: a pick fetches nothing and costs nothing. The first field of MULTIPLE_PRODUCTS is found in all elements that stand like the picked one. Each is a row, and later fields are found in each row. Rows are of the page as it is kept. Where its end is left out, a run has more of them.
+	// The page comes from POST /api/scraper-simple/page, and is kept for 10 minutes: a pick fetches nothing and costs nothing. The first field of MULTIPLE_PRODUCTS matches all elements in positions like the picked one. Each is a row, and later fields are found within each row. Rows are made from the kept page. If its end was left out, a run has more rows.
 	//
 	// Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
 	//
 	// Corresponds with POST /api/scraper-simple/page/pick (the `SvcPickOnPage` operationId).
 	SvcPickOnPageWithResponse(ctx context.Context, body SvcPickOnPageJSONRequestBody, reqEditors ...RequestEditorFn) (*SvcPickOnPageResponse, error)
 
-	// SvcPreviewFromUrlWithBodyWithResponse Looks for fields on a page by their names
+	// SvcPreviewFromUrlWithBodyWithResponse Finds fields on a page by name
 	//
-	// The names are hints. They are looked up in what the page states for machines, in its tables and lists of labels, and in elements that are called so. What a proposal for the page would find counts, too. Where the server has one, a language model is asked for the rest. Of a list the first item counts. The page is fetched and paid like any other. One that says nothing of what is asked costs nothing, and the header Shoal-Reason says why. Nothing is saved.
+	// The names are hints. They are looked up in the page's structured data, in its tables and label lists, and in elements with such names. What a proposal for the page would find counts, too. If the server has a language model, it is asked for the rest. If the page is a list, the first item counts. The page is fetched and charged like any other. If none of the fields is found, it costs nothing, and the header Shoal-Reason says why. Nothing is saved.
 	//
 	// Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
 	//
 	// Corresponds with POST /api/scraper-simple/preview-from-url (the `SvcPreviewFromUrl` operationId).
 	SvcPreviewFromUrlWithBodyWithResponse(ctx context.Context, params *SvcPreviewFromUrlParams, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*SvcPreviewFromUrlResponse, error)
 
-	// SvcPreviewFromUrlWithResponse Looks for fields on a page by their names
+	// SvcPreviewFromUrlWithResponse Finds fields on a page by name
 	//
-	// The names are hints. They are looked up in what the page states for machines, in its tables and lists of labels, and in elements that are called so. What a proposal for the page would find counts, too. Where the server has one, a language model is asked for the rest. Of a list the first item counts. The page is fetched and paid like any other. One that says nothing of what is asked costs nothing, and the header Shoal-Reason says why. Nothing is saved.
+	// The names are hints. They are looked up in the page's structured data, in its tables and label lists, and in elements with such names. What a proposal for the page would find counts, too. If the server has a language model, it is asked for the rest. If the page is a list, the first item counts. The page is fetched and charged like any other. If none of the fields is found, it costs nothing, and the header Shoal-Reason says why. Nothing is saved.
 	//
 	// Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
 	//
@@ -17505,7 +17505,7 @@ type ClientWithResponsesInterface interface {
 
 	// SvcPreviewScraperFromUrlWithBodyWithResponse Proposes scrapers for a page
 	//
-	// Every strategy that fits the page is tried. What makes rows is proposed, the best first, each with its first rows. A run would give the same ones. An empty array says that nothing was found, and the header Shoal-Reason why. The page is fetched and paid like any other. One on which nothing was found costs nothing. Nothing is saved. The call waits up to 55 s; who hangs up ends it.
+	// Every strategy that fits the page is tried. Those that make rows are proposed, best first, each with its first rows. A run would give the same rows. If nothing was found, the array is empty and the header Shoal-Reason says why. The page is fetched and charged like any other. If nothing was found, it costs nothing. Nothing is saved. The call waits up to 55 s; disconnecting ends it.
 	//
 	// Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
 	//
@@ -17514,14 +17514,14 @@ type ClientWithResponsesInterface interface {
 
 	// SvcPreviewScraperFromUrlWithResponse Proposes scrapers for a page
 	//
-	// Every strategy that fits the page is tried. What makes rows is proposed, the best first, each with its first rows. A run would give the same ones. An empty array says that nothing was found, and the header Shoal-Reason why. The page is fetched and paid like any other. One on which nothing was found costs nothing. Nothing is saved. The call waits up to 55 s; who hangs up ends it.
+	// Every strategy that fits the page is tried. Those that make rows are proposed, best first, each with its first rows. A run would give the same rows. If nothing was found, the array is empty and the header Shoal-Reason says why. The page is fetched and charged like any other. If nothing was found, it costs nothing. Nothing is saved. The call waits up to 55 s; disconnecting ends it.
 	//
 	// Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
 	//
 	// Corresponds with POST /api/scraper-simple/url-based (the `SvcPreviewScraperFromUrl` operationId).
 	SvcPreviewScraperFromUrlWithResponse(ctx context.Context, params *SvcPreviewScraperFromUrlParams, body SvcPreviewScraperFromUrlJSONRequestBody, reqEditors ...RequestEditorFn) (*SvcPreviewScraperFromUrlResponse, error)
 
-	// SvcGetConfigParametersWithResponse Answers the limits of the caller's file uploads
+	// SvcGetConfigParametersWithResponse Returns the limits of the caller's file uploads
 	//
 	// Access: read. Rate class: read.
 	//
@@ -17532,16 +17532,16 @@ type ClientWithResponsesInterface interface {
 
 	// SvcDeleteRunDataWithResponse Deletes a run's rows after a preview
 	//
-	// Needs the token of a preview, as ?token= or X-Preview-Token; without one, a preview of the same deletion by the same customer that still holds. A run that is under way is stopped. Nobody sees its rows from then on, and they go in the background. The scraper's last run is the one before it. Its record stays, and so does what was charged.
+	// Needs the token of a preview, as ?token= or X-Preview-Token. Without ?token= or the header, a valid preview of the same deletion by the same customer is enough. A run under way is stopped. Its rows are hidden at once and deleted in the background. The run before it becomes the scraper's last run. Its record and its charges stay.
 	//
 	// Returns a wrapper object for the known response body format(s).
 	//
 	// Corresponds with DELETE /api/scraper/data (the `SvcDeleteRunData` operationId).
 	SvcDeleteRunDataWithResponse(ctx context.Context, params *SvcDeleteRunDataParams, reqEditors ...RequestEditorFn) (*SvcDeleteRunDataResponse, error)
 
-	// SvcGetDataWithResponse Reads rows to their end, page by page, by cursor
+	// SvcGetDataWithResponse Reads all rows, page by page, by cursor
 	//
-	// Rows come in the order in which they were stored, unless sort names a field. A read sees what was there when it began: rows stored later need a new read. A cursor is refused once rows that it reads are deleted. A page may have fewer rows than limit although more follow, when they are large. The rows of a scraper that had runs in several groups come group by group, unless they are sorted. In the order of a field numbers, and text that is a number, come first. Other text follows by code point (its first 256 bytes), then booleans, then other values. Rows without the field or with null are last, whatever the direction. Equal ones come as they were stored. The first two pages look at all rows each, and then one of 50,000 rows does. Others cost their own share if they are asked for within two minutes of the one before. Skip to pages far behind.
+	// Rows come in the order in which they were stored, unless sort names a field. A read sees the rows that existed when it began; rows stored later need a new read. A cursor is refused once rows that it reads are deleted. A page of large rows may have fewer than limit although more follow. If a scraper had runs in several groups, its rows come group by group, unless sorted. When sorted by a field, numbers and numeric text come first. Other text follows by code point (its first 256 bytes), then booleans, then other values. Rows with null or without the field come last in either direction. Equal rows stay in the order in which they were stored. Sorting scans all rows for each of the first two pages, and then once for each 50,000 rows. Other pages are cheap within two minutes of the previous one. To reach a distant page, use skip.
 	//
 	// Returns a wrapper object for the known response body format(s).
 	//
@@ -17550,23 +17550,23 @@ type ClientWithResponsesInterface interface {
 
 	// SvcDiffRunsWithResponse Compares the rows of two runs of a scraper
 	//
-	// It answers the rows that were added, removed or changed, with what they were before. Both runs have ended. null counts as a member that is not there. What was added or changed comes in the order of the newer run, then what was removed in that of the older one. Beyond 200,000 rows it comes so part by part. A page costs its own share if it is asked for within two minutes of the one before. Later it may compare both runs anew, so a long comparison is best read as jsonl. A key that no row has is refused.
+	// It returns the rows that were added, removed or changed, with their previous values. Both runs must have ended. A null member counts as absent. Added and changed rows come first, in the order of the newer run. Removed rows follow in the order of the older run. Beyond 200,000 rows, this order holds within each part. The next page is cheap within two minutes of the previous one. After that both runs may be compared again, so read a long comparison as jsonl. A key that no row has is refused.
 	//
 	// Returns a wrapper object for the known response body format(s).
 	//
 	// Corresponds with GET /api/scraper/data/diff (the `SvcDiffRuns` operationId).
 	SvcDiffRunsWithResponse(ctx context.Context, params *SvcDiffRunsParams, reqEditors ...RequestEditorFn) (*SvcDiffRunsResponse, error)
 
-	// SvcExportDataWithResponse Answers rows as one file, whatever their number
+	// SvcExportDataWithResponse Returns any number of rows as one file
 	//
-	// It counts as one call, and as an open stream while it is sent. Rows come as by GET /api/scraper/data: in the order in which they were stored, or of sort, as they were when the call came. A sorted file looks at all rows once for each 50,000 of them. jsonl is each row as it was stored, one a line. The columns of other formats are the configured fields in their order, then all others in the order in which rows first have them. Those that the server adds (_…) come last. With fields, the columns are exactly those. No cell holds a formula. xlsx is a sheet called data: 100,000 rows and 256 MiB of them at most, else export_too_large. Text beyond 32,767 characters is cut there, and control characters that a sheet cannot hold are replaced. Numbers of more than 15 digits are text. In parquet a column has the type that all its values have: text, boolean, integer of 64 bits, or double. Where that would change one, and for objects and arrays, the column is JSON. It has 2,000 columns at most, the others 16,384. An answer that breaks off ends without its last chunk.
+	// The call counts as one call, and as an open stream while it is sent. As in GET /api/scraper/data, rows come in the order in which they were stored, or by sort. They are as of the call. A sorted file scans all rows once for each 50,000 of them. jsonl has each row as stored, one per line. In other formats, columns are the configured fields in their order, then others in order of first appearance. Columns that the server adds (_…) come last. With fields, the columns are exactly those. No cell holds a formula. xlsx has one sheet called data, with at most 100,000 rows and 256 MiB of rows; more gives export_too_large. In xlsx, text is cut at 32,767 characters, and control characters that a sheet cannot hold are replaced. Numbers of more than 15 digits become text. A parquet column has the type of all its values: text, boolean, 64-bit integer or double. If that would change a value, and for objects and arrays, the column is JSON. parquet has at most 2,000 columns, the other formats 16,384. An interrupted answer ends without its last chunk.
 	//
 	// Returns a wrapper object for the known response body format(s).
 	//
 	// Corresponds with GET /api/scraper/data/export (the `SvcExportData` operationId).
 	SvcExportDataWithResponse(ctx context.Context, params *SvcExportDataParams, reqEditors ...RequestEditorFn) (*SvcExportDataResponse, error)
 
-	// SvcListKeptExportsWithResponse Lists the customer's kept exports, the newest first
+	// SvcListKeptExportsWithResponse Lists the customer's kept exports, newest first
 	//
 	// Access: read. Feature of plans: DATA_EXPORT. Rate class: read.
 	//
@@ -17575,16 +17575,16 @@ type ClientWithResponsesInterface interface {
 	// Corresponds with GET /api/scraper/data/exports (the `SvcListKeptExports` operationId).
 	SvcListKeptExportsWithResponse(ctx context.Context, reqEditors ...RequestEditorFn) (*SvcListKeptExportsResponse, error)
 
-	// SvcKeepExportWithResponse Has rows written to a file that is kept for 7 days
+	// SvcKeepExportWithResponse Writes rows to a file that is kept for 7 days
 	//
-	// The file has the rows as they are when the call comes, in the form of GET /api/scraper/data/export. It is written in the background: its state is WAITING, then READY or FAILED. It fails when rows were removed before it was written. It is not written, or read, once whoever asked for it may not read the rows any more. A customer keeps 20 exports at most, and 8 GiB of files. One file has at most 4 GiB.
+	// The file has the rows as of the call, in the format of GET /api/scraper/data/export. It is written in the background: its state is WAITING, then READY or FAILED. It fails if rows are removed before it is written. It can neither be written nor read once its creator may no longer read the rows. A customer keeps at most 20 exports and 8 GiB of files. A file has at most 4 GiB.
 	//
 	// Returns a wrapper object for the known response body format(s).
 	//
 	// Corresponds with POST /api/scraper/data/exports (the `SvcKeepExport` operationId).
 	SvcKeepExportWithResponse(ctx context.Context, params *SvcKeepExportParams, reqEditors ...RequestEditorFn) (*SvcKeepExportResponse, error)
 
-	// SvcDeleteKeptExportWithResponse Removes a kept export with its file, or gives it up
+	// SvcDeleteKeptExportWithResponse Removes a kept export with its file, or cancels it
 	//
 	// Access: write. Rate class: general.
 	//
@@ -17593,7 +17593,7 @@ type ClientWithResponsesInterface interface {
 	// Corresponds with DELETE /api/scraper/data/exports/{id} (the `SvcDeleteKeptExport` operationId).
 	SvcDeleteKeptExportWithResponse(ctx context.Context, id string, params *SvcDeleteKeptExportParams, reqEditors ...RequestEditorFn) (*SvcDeleteKeptExportResponse, error)
 
-	// SvcGetKeptExportWithResponse Says how it stands with a kept export
+	// SvcGetKeptExportWithResponse Returns the state of a kept export
 	//
 	// Access: read. Feature of plans: DATA_EXPORT. Rate class: read.
 	//
@@ -17602,9 +17602,9 @@ type ClientWithResponsesInterface interface {
 	// Corresponds with GET /api/scraper/data/exports/{id} (the `SvcGetKeptExport` operationId).
 	SvcGetKeptExportWithResponse(ctx context.Context, id string, reqEditors ...RequestEditorFn) (*SvcGetKeptExportResponse, error)
 
-	// SvcDownloadKeptExportWithResponse Answers the file of a kept export, or a range of its bytes
+	// SvcDownloadKeptExportWithResponse Returns the file of a kept export, or a range of its bytes
 	//
-	// A download that broke off goes on with Range, and with the ETag in If-Range it never mixes two files. While the export is not READY the answer is 409 export_not_ready. It breaks off when the caller may not read the rows any more.
+	// Resume an interrupted download with Range, and send the ETag in If-Range so that two files never mix. Until the export is READY the answer is 409 export_not_ready. The answer breaks off when the caller may no longer read the rows.
 	//
 	// Returns a wrapper object for the known response body format(s).
 	//
@@ -17631,7 +17631,7 @@ type ClientWithResponsesInterface interface {
 
 	// SvcPutCategoryWithBodyWithResponse Saves a filter of a group's rows under a name
 	//
-	// Reads and downloads of the group take it as categories. A category that has the name gets the filter, and keeps its id. A group has at most 100, the groups of a customer 1,000.
+	// Reads and downloads of the group take it in categories. An existing category of that name gets the new filter, and keeps its id. A group has at most 100 categories, a customer's groups together 1,000.
 	//
 	// Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
 	//
@@ -17640,7 +17640,7 @@ type ClientWithResponsesInterface interface {
 
 	// SvcPutCategoryWithResponse Saves a filter of a group's rows under a name
 	//
-	// Reads and downloads of the group take it as categories. A category that has the name gets the filter, and keeps its id. A group has at most 100, the groups of a customer 1,000.
+	// Reads and downloads of the group take it in categories. An existing category of that name gets the new filter, and keeps its id. A group has at most 100 categories, a customer's groups together 1,000.
 	//
 	// Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
 	//
@@ -17649,16 +17649,16 @@ type ClientWithResponsesInterface interface {
 
 	// SvcDeleteCategoryWithResponse Deletes a category after a preview
 	//
-	// Needs the token of a preview, as ?token= or X-Preview-Token; without one, a preview of the same deletion by the same customer that still holds. Rows stay.
+	// Needs the token of a preview, as ?token= or X-Preview-Token. Without ?token= or the header, a valid preview of the same deletion by the same customer is enough. Rows stay.
 	//
 	// Returns a wrapper object for the known response body format(s).
 	//
 	// Corresponds with DELETE /api/scraper/data/group/{id}/category/{categoryId} (the `SvcDeleteCategory` operationId).
 	SvcDeleteCategoryWithResponse(ctx context.Context, id string, categoryId string, params *SvcDeleteCategoryParams, reqEditors ...RequestEditorFn) (*SvcDeleteCategoryResponse, error)
 
-	// SvcPreviewDeleteCategoryWithResponse Shows what the deletion of a category would do
+	// SvcPreviewDeleteCategoryWithResponse Shows what deleting a category would do
 	//
-	// Show its warnings before the deletion. The token lets that through once, within 5 minutes, with the same parameters, unless what hangs on the target changes meanwhile.
+	// Show the warnings to the user before the deletion. The token is valid once, within 5 minutes, with the same parameters, unless what depends on the target changes meanwhile.
 	//
 	// Returns a wrapper object for the known response body format(s).
 	//
@@ -17667,16 +17667,16 @@ type ClientWithResponsesInterface interface {
 
 	// SvcGetGroupDataClientWithResponse Reads a group's rows by page, with every scraped text marked as data
 	//
-	// Each text becomes an object that says where it was scraped. It is cut at 2,000 characters. Control characters but tabs and line breaks go, and so do those that override the direction of writing. Nothing else of a text is rewritten. Numbers, booleans, null and members that begin with _ stay as they are.
+	// Each text becomes an object that says where it was scraped. It is cut at 2,000 characters. Control characters except tabs and line breaks are removed, and so are those that override the writing direction. Otherwise texts are unchanged. Numbers, booleans, null and members that begin with _ stay as they are.
 	//
 	// Returns a wrapper object for the known response body format(s).
 	//
 	// Corresponds with GET /api/scraper/data/group/{id}/client (the `SvcGetGroupDataClient` operationId).
 	SvcGetGroupDataClientWithResponse(ctx context.Context, id string, params *SvcGetGroupDataClientParams, reqEditors ...RequestEditorFn) (*SvcGetGroupDataClientResponse, error)
 
-	// SvcDownloadGroupDataWithResponse Answers the rows of a group's newest runs as one file, data.xlsx
+	// SvcDownloadGroupDataWithResponse Returns the rows of a group's newest runs as one file, data.xlsx
 	//
-	// It has the rows of each scraper's newest run, as they were when the call came, under the columns of GET /api/scraper/data/export. No cell holds a formula. xlsx is a sheet called data: 100,000 rows and 256 MiB of them at most, else export_too_large. Text beyond 32,767 characters is cut there, and control characters that a sheet cannot hold are replaced. Numbers of more than 15 digits are text. In parquet a column has the type that all its values have: text, boolean, integer of 64 bits, or double. Where that would change one, and for objects and arrays, the column is JSON. It has 2,000 columns at most, the others 16,384.
+	// It has the rows of each scraper's newest run as of the call, with the columns of GET /api/scraper/data/export. No cell holds a formula. xlsx has one sheet called data, with at most 100,000 rows and 256 MiB of rows; more gives export_too_large. In xlsx, text is cut at 32,767 characters, and control characters that a sheet cannot hold are replaced. Numbers of more than 15 digits become text. A parquet column has the type of all its values: text, boolean, 64-bit integer or double. If that would change a value, and for objects and arrays, the column is JSON. parquet has at most 2,000 columns, the other formats 16,384.
 	//
 	// Returns a wrapper object for the known response body format(s).
 	//
@@ -17685,70 +17685,70 @@ type ClientWithResponsesInterface interface {
 
 	// SvcMergeRunsWithResponse Merges the rows of a group's runs by their title
 	//
-	// A title is a stable identifier, such as a barcode. Titles are compared without the spaces around them; a number is the text that it is. Rows of one title in two runs or more become one row. It has the fields of the run that was named first, and from the others those that are missing, null or empty there. Of several rows of a title in one run the first counts. Taken is the latest COMPLETED run of each scraper of the group; others are passed over. The rows are those of a group of the same name with _enriched behind it. That group counts towards no limit, and has enrichedOf in the list. A new merge replaces the rows of the last one; while one goes on there is no other. The call waits for 55 s, then answers with the run; the same Idempotency-Key waits again. A merge that makes no row is 422, and the rows of the last one stay.
+	// A title is a stable identifier, such as a barcode. Titles are compared without surrounding spaces; a number is compared as text. Rows with the same title in two or more runs become one row. It has the fields of the run named first. The other runs fill in fields that are missing, null or empty there. If a run has several rows of a title, the first counts. Only the latest COMPLETED run of each scraper of the group is merged; other runs are ignored. The rows go to a group of the same name with the suffix _enriched. That group counts towards no limit, and has enrichedOf in the list. A new merge replaces the rows of the last one; only one runs at a time. The call waits up to 55 s, then returns the run; the same Idempotency-Key waits again. A merge that makes no row answers 422, and the rows of the last one stay.
 	//
 	// Returns a wrapper object for the known response body format(s).
 	//
 	// Corresponds with PUT /api/scraper/data/group/{id}/merge (the `SvcMergeRuns` operationId).
 	SvcMergeRunsWithResponse(ctx context.Context, id string, params *SvcMergeRunsParams, reqEditors ...RequestEditorFn) (*SvcMergeRunsResponse, error)
 
-	// SvcFindRunOdditiesWithResponse Says what is odd about a run
+	// SvcFindRunOdditiesWithResponse Reports what is unusual about a run
 	//
-	// The run is compared with up to 10 runs of its scraper before it that were COMPLETED and whose rows are there. Told is what all of those did not have, nor nearly: numbers of rows, shares of rows with a value, types, values, lengths and varieties. It changes nothing.
+	// The run is compared with up to 10 earlier COMPLETED runs of its scraper that still have rows. It reports what is far from all of them: row counts, shares of rows with a value, types, values, lengths and varieties. Nothing is changed.
 	//
 	// Returns a wrapper object for the known response body format(s).
 	//
 	// Corresponds with GET /api/scraper/data/oddities (the `SvcFindRunOddities` operationId).
 	SvcFindRunOdditiesWithResponse(ctx context.Context, params *SvcFindRunOdditiesParams, reqEditors ...RequestEditorFn) (*SvcFindRunOdditiesResponse, error)
 
-	// SvcPreviewDeleteRunDataWithResponse Shows what the deletion of a run's rows would do
+	// SvcPreviewDeleteRunDataWithResponse Shows what deleting a run's rows would do
 	//
-	// Show its warnings before the deletion. The token lets that through once, within 5 minutes, with the same parameters, unless what hangs on the target changes meanwhile. rows are counted of a run that has ended; one that is under way (openRuns) is stopped.
+	// Show the warnings to the user before the deletion. The token is valid once, within 5 minutes, with the same parameters, unless what depends on the target changes meanwhile. rows counts only an ended run's rows; a run under way (openRuns) is stopped.
 	//
 	// Returns a wrapper object for the known response body format(s).
 	//
 	// Corresponds with POST /api/scraper/data/preview-delete (the `SvcPreviewDeleteRunData` operationId).
 	SvcPreviewDeleteRunDataWithResponse(ctx context.Context, params *SvcPreviewDeleteRunDataParams, reqEditors ...RequestEditorFn) (*SvcPreviewDeleteRunDataResponse, error)
 
-	// SvcProfileRunWithResponse Says what the fields of a run's rows are like
+	// SvcProfileRunWithResponse Describes the fields of a run's rows
 	//
-	// It answers of each field how many rows have a value and of which types. With that come the least and the greatest number, about how many different values there are, and some of them. The sums are kept with each page as it is stored, so that long runs are answered soon.
+	// For each field it returns how many rows have a value, and of which types. It also returns the smallest and greatest number, about how many different values there are, and examples. The sums are stored with each page, so the answer is fast even for long runs.
 	//
 	// Returns a wrapper object for the known response body format(s).
 	//
 	// Corresponds with GET /api/scraper/data/profile (the `SvcProfileRun` operationId).
 	SvcProfileRunWithResponse(ctx context.Context, params *SvcProfileRunParams, reqEditors ...RequestEditorFn) (*SvcProfileRunResponse, error)
 
-	// SvcGetRowReceiptWithResponse Says where a row comes from
+	// SvcGetRowReceiptWithResponse Returns the receipt of a row: where it comes from
 	//
-	// A row's id is its _rowId. The receipt is that of the page which brought the row, and is there as long as the row is.
+	// A row's id is its _rowId. The receipt is that of the page that the row came from. It exists as long as the row.
 	//
 	// Returns a wrapper object for the known response body format(s).
 	//
 	// Corresponds with GET /api/scraper/data/{rowId}/receipt (the `SvcGetRowReceipt` operationId).
 	SvcGetRowReceiptWithResponse(ctx context.Context, rowId string, reqEditors ...RequestEditorFn) (*SvcGetRowReceiptResponse, error)
 
-	// SvcGetRowBodyWithResponse Answers the body of the page that brought a row
+	// SvcGetRowBodyWithResponse Returns the body of the page that a row came from
 	//
-	// The body is kept for as many days as config.keepBodyDays of the row's scraper said when the page was read. Its text is UTF-8, and its SHA-256 is bodySha256 of the row's receipt. A customer's oldest bodies go sooner where it has more of them than the server keeps. Whoever a group is shared with reads its rows, and no bodies.
+	// The body is kept for the days that the scraper's config.keepBodyDays had when the page was read. Its text is UTF-8, and its SHA-256 is bodySha256 in the row's receipt. If a customer has more bodies than the server keeps, the oldest are deleted earlier. People with whom a group is shared can read its rows, but no bodies.
 	//
 	// Returns a wrapper object for the known response body format(s).
 	//
 	// Corresponds with GET /api/scraper/data/{rowId}/receipt/body (the `SvcGetRowBody` operationId).
 	SvcGetRowBodyWithResponse(ctx context.Context, rowId string, reqEditors ...RequestEditorFn) (*SvcGetRowBodyResponse, error)
 
-	// SvcPutGroupWithBodyWithResponse Creates a group, or changes the one with the given id
+	// SvcPutGroupWithBodyWithResponse Creates a group, or updates the one with the given id
 	//
-	// What an update does not name stays as it is. An id that is not one of the customer's groups is refused. With retentionCount, rows of older runs are deleted in the background when a run has ended.
+	// Members that an update does not name stay as they are. An id that is not one of the customer's groups is refused. With retentionCount, the rows of older runs are deleted in the background when a run ends.
 	//
 	// Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
 	//
 	// Corresponds with PUT /api/scraper/group (the `SvcPutGroup` operationId).
 	SvcPutGroupWithBodyWithResponse(ctx context.Context, params *SvcPutGroupParams, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*SvcPutGroupResponse, error)
 
-	// SvcPutGroupWithResponse Creates a group, or changes the one with the given id
+	// SvcPutGroupWithResponse Creates a group, or updates the one with the given id
 	//
-	// What an update does not name stays as it is. An id that is not one of the customer's groups is refused. With retentionCount, rows of older runs are deleted in the background when a run has ended.
+	// Members that an update does not name stay as they are. An id that is not one of the customer's groups is refused. With retentionCount, the rows of older runs are deleted in the background when a run ends.
 	//
 	// Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
 	//
@@ -17766,34 +17766,34 @@ type ClientWithResponsesInterface interface {
 
 	// SvcDeleteGroupWithResponse Deletes a group with its scrapers after a preview
 	//
-	// Needs the token of a preview, as ?token= or X-Preview-Token; without one, a preview of the same deletion by the same customer that still holds. Its runs are stopped. Their records stay, and so does what was charged. Without withData its rows stay, too, and are read by run. With it nobody sees them from then on, and they go in the background. Rows that its scrapers have in other groups stay.
+	// Needs the token of a preview, as ?token= or X-Preview-Token. Without ?token= or the header, a valid preview of the same deletion by the same customer is enough. Its runs are stopped. Their records and charges stay. Without withData its rows stay, too, and can be read by run. With withData its rows are hidden at once and deleted in the background. Rows that its scrapers have in other groups stay.
 	//
 	// Returns a wrapper object for the known response body format(s).
 	//
 	// Corresponds with DELETE /api/scraper/group/{id} (the `SvcDeleteGroup` operationId).
 	SvcDeleteGroupWithResponse(ctx context.Context, id string, params *SvcDeleteGroupParams, reqEditors ...RequestEditorFn) (*SvcDeleteGroupResponse, error)
 
-	// SvcEstimateGroupWithResponse Says what a run of a group will probably cost
+	// SvcEstimateGroupWithResponse Estimates what a run of a group will cost
 	//
-	// It is the sum of the estimates of the scrapers that a run of the group would launch. Of more than 100 it looks at 100, spread over all. Free requests are taken off once. It is no cap: maxChargeMicros of a launch is.
+	// It is the sum of the estimates of the scrapers that a run of the group would launch. With more than 100 scrapers, it samples 100 evenly. Free requests are deducted once. The estimate is not a cap: maxChargeMicros of a launch is.
 	//
 	// Returns a wrapper object for the known response body format(s).
 	//
 	// Corresponds with POST /api/scraper/group/{id}/estimate (the `SvcEstimateGroup` operationId).
 	SvcEstimateGroupWithResponse(ctx context.Context, id string, reqEditors ...RequestEditorFn) (*SvcEstimateGroupResponse, error)
 
-	// SvcMatchGroupWithResponse Looks for the products of a group's rows in the catalogue
+	// SvcMatchGroupWithResponse Matches a group's rows with products of the catalogue
 	//
-	// It answers once the match is queued. Read are the latest COMPLETED runs of the group's scrapers. What a row is stands in its columns: gtin (ean, upc, isbn), brand, model (mpn) and title, or the like in several languages. What is found of a row is one in a group of the same name with _matched behind it. It has rowId, catalogueId, score (0.5 to 1) and method. The methods are gtin, brand_model and title. A new match replaces the rows of the last one. From the first match on, files that are sent to the group's scrapers add to their rows. The group has to have shouldMatchProducts.
+	// It answers once the match is queued. It reads the latest COMPLETED run of each of the group's scrapers. A row is matched by its columns gtin (ean, upc, isbn), brand, model (mpn) and title, or their names in several languages. Each match becomes a row in a group of the same name with the suffix _matched. It has rowId, catalogueId, score (0.5 to 1) and method. The methods are gtin, brand_model and title. A new match replaces the rows of the last one. From the first match on, files sent to the group's scrapers add to their rows. The group must have shouldMatchProducts.
 	//
 	// Returns a wrapper object for the known response body format(s).
 	//
 	// Corresponds with PUT /api/scraper/group/{id}/match (the `SvcMatchGroup` operationId).
 	SvcMatchGroupWithResponse(ctx context.Context, id string, params *SvcMatchGroupParams, reqEditors ...RequestEditorFn) (*SvcMatchGroupResponse, error)
 
-	// SvcPreviewDeleteGroupWithResponse Shows what the deletion of a group would do
+	// SvcPreviewDeleteGroupWithResponse Shows what deleting a group would do
 	//
-	// Show its warnings before the deletion. The token lets that through once, within 5 minutes, with the same parameters, unless what hangs on the target changes meanwhile. All scrapers of the group go with it, and so do the groups that merges and matches made of it. rows are those of runs that have ended; openRuns are stopped.
+	// Show the warnings to the user before the deletion. The token is valid once, within 5 minutes, with the same parameters, unless what depends on the target changes meanwhile. All scrapers of the group are deleted with it, and so are the groups that merges and matches made from it. rows counts the rows of ended runs; the openRuns are stopped.
 	//
 	// Returns a wrapper object for the known response body format(s).
 	//
@@ -17802,7 +17802,7 @@ type ClientWithResponsesInterface interface {
 
 	// SvcRunGroupWithResponse Launches a run of each scraper of a group
 	//
-	// Scrapers that cannot run are skipped, each with the reason. All runs are made in one step: there are all or none. Up to 1,000 runs of a customer are open at a time, and scrapers beyond are skipped as LIMIT_REACHED. So are those that could not be made ready within 45 s. Scrapers of list runs have NO_SOURCE. The same Idempotency-Key within 24 hours answers the original runs.
+	// Scrapers that cannot run are skipped, each with a reason. All runs are created in one step: all or none. A customer may have up to 1,000 open runs; scrapers beyond that are skipped as LIMIT_REACHED. Scrapers that could not be made ready within 45 s are, too. Scrapers of list runs are skipped as NO_SOURCE. The same Idempotency-Key within 24 hours returns the original runs.
 	//
 	// Returns a wrapper object for the known response body format(s).
 	//
@@ -17811,25 +17811,25 @@ type ClientWithResponsesInterface interface {
 
 	// SvcRunGroupByPostWithResponse Launches a run of each scraper of a group
 	//
-	// Scrapers that cannot run are skipped, each with the reason. All runs are made in one step: there are all or none. Up to 1,000 runs of a customer are open at a time, and scrapers beyond are skipped as LIMIT_REACHED. So are those that could not be made ready within 45 s. Scrapers of list runs have NO_SOURCE. The same Idempotency-Key within 24 hours answers the original runs.
+	// Scrapers that cannot run are skipped, each with a reason. All runs are created in one step: all or none. A customer may have up to 1,000 open runs; scrapers beyond that are skipped as LIMIT_REACHED. Scrapers that could not be made ready within 45 s are, too. Scrapers of list runs are skipped as NO_SOURCE. The same Idempotency-Key within 24 hours returns the original runs.
 	//
 	// Returns a wrapper object for the known response body format(s).
 	//
 	// Corresponds with POST /api/scraper/group/{id}/run (the `SvcRunGroupByPost` operationId).
 	SvcRunGroupByPostWithResponse(ctx context.Context, id string, params *SvcRunGroupByPostParams, reqEditors ...RequestEditorFn) (*SvcRunGroupByPostResponse, error)
 
-	// SvcPutGroupStartTypeWithResponse Says how the scrapers of a group start
+	// SvcPutGroupStartTypeWithResponse Sets how the scrapers of a group start
 	//
-	// DAILY and WEEKLY start between 00:00 and 06:00 (of Monday) in the group's time zone, at a minute that is the group's own. A scraper's own schedule wins. NONE pauses both, MANUAL the group's alone. Of starts that were missed the newest is made up for if it is under an hour old. A scraper that runs is skipped.
+	// DAILY starts between 00:00 and 06:00 in the group's time zone, WEEKLY does so on Mondays. The minute is fixed for each group. A scraper's own schedule takes precedence. NONE pauses both schedules, MANUAL only the group's. If starts were missed, the newest is made up for if it is under an hour old. A running scraper is skipped.
 	//
 	// Returns a wrapper object for the known response body format(s).
 	//
 	// Corresponds with PUT /api/scraper/group/{id}/start-type/{startType} (the `SvcPutGroupStartType` operationId).
 	SvcPutGroupStartTypeWithResponse(ctx context.Context, id string, startType SvcPutGroupStartTypeParamsStartType, params *SvcPutGroupStartTypeParams, reqEditors ...RequestEditorFn) (*SvcPutGroupStartTypeResponse, error)
 
-	// SvcListGroupStartsWithResponse Answers when a group starts by itself, and what became of its newest starts
+	// SvcListGroupStartsWithResponse Returns when a group next starts automatically, and the outcome of its newest starts
 	//
-	// Scrapers with a schedule of their own have starts of their own. The first start of which the balance, the plan or a recipe refuses scrapers is told as SCHEDULED_START_REFUSED. Those behind it are not, for the same reason.
+	// Scrapers with a schedule of their own have starts of their own. SCHEDULED_START_REFUSED is sent for the first start in which the balance, the plan or a recipe refuses scrapers. Later starts refused for the same reason send nothing.
 	//
 	// Returns a wrapper object for the known response body format(s).
 	//
@@ -17838,7 +17838,7 @@ type ClientWithResponsesInterface interface {
 
 	// SvcStopGroupWithResponse Stops all runs of a group
 	//
-	// The state of each run is final at once. Pages that are being fetched are still stored and charged; the call does not wait for them. Rows already there are kept. Scrapers that are not running are left as they are.
+	// The state of each run is final at once. Pages being fetched are still stored and charged; the call does not wait for them. Existing rows are kept. Scrapers that are not running stay as they are.
 	//
 	// Returns a wrapper object for the known response body format(s).
 	//
@@ -17847,77 +17847,77 @@ type ClientWithResponsesInterface interface {
 
 	// SvcStopGroupByPostWithResponse Stops all runs of a group
 	//
-	// The state of each run is final at once. Pages that are being fetched are still stored and charged; the call does not wait for them. Rows already there are kept. Scrapers that are not running are left as they are.
+	// The state of each run is final at once. Pages being fetched are still stored and charged; the call does not wait for them. Existing rows are kept. Scrapers that are not running stay as they are.
 	//
 	// Returns a wrapper object for the known response body format(s).
 	//
 	// Corresponds with POST /api/scraper/group/{id}/stop (the `SvcStopGroupByPost` operationId).
 	SvcStopGroupByPostWithResponse(ctx context.Context, id string, params *SvcStopGroupByPostParams, reqEditors ...RequestEditorFn) (*SvcStopGroupByPostResponse, error)
 
-	// SvcListScrapersWithResponse Lists the customer's scrapers, newest first unless sorted
+	// SvcListScrapersWithResponse Lists the customer's scrapers, newest first by default
 	//
-	// A page may have fewer scrapers than limit although more follow, when they are large.
+	// A page of large scrapers may have fewer than limit although more follow.
 	//
 	// Returns a wrapper object for the known response body format(s).
 	//
 	// Corresponds with GET /api/scraper/list (the `SvcListScrapers` operationId).
 	SvcListScrapersWithResponse(ctx context.Context, params *SvcListScrapersParams, reqEditors ...RequestEditorFn) (*SvcListScrapersResponse, error)
 
-	// SvcListScraperJobsWithResponse Lists the customer's runs, newest first unless told otherwise
+	// SvcListScraperJobsWithResponse Lists the customer's runs, newest first by default
 	//
-	// With a groupId in filters that names one group which is shared with the customer, the runs in that group.
+	// If groupId in filters names one group that is shared with the customer, the list has the runs in that group.
 	//
 	// Returns a wrapper object for the known response body format(s).
 	//
 	// Corresponds with GET /api/scraper/load-history (the `SvcListScraperJobs` operationId).
 	SvcListScraperJobsWithResponse(ctx context.Context, params *SvcListScraperJobsParams, reqEditors ...RequestEditorFn) (*SvcListScraperJobsResponse, error)
 
-	// SvcListAllScraperJobsWithResponse Reads all of the customer's runs, newest first, by cursor
+	// SvcListAllScraperJobsWithResponse Reads all the customer's runs, newest first, by cursor
 	//
-	// There is no last page: the cursor leads to the first run that is still kept. Deleted ones are among them, runs that are launched meanwhile are not. With groupId it reads a group, also one that is shared with the customer; an answer under way breaks off when that ends.
+	// There is no page limit: the cursor leads to the oldest run still kept. Deleted runs are included; runs launched meanwhile are not. groupId may be a group that is shared with the customer. An answer under way breaks off when the sharing ends.
 	//
 	// Returns a wrapper object for the known response body format(s).
 	//
 	// Corresponds with GET /api/scraper/load-history/all (the `SvcListAllScraperJobs` operationId).
 	SvcListAllScraperJobsWithResponse(ctx context.Context, params *SvcListAllScraperJobsParams, reqEditors ...RequestEditorFn) (*SvcListAllScraperJobsResponse, error)
 
-	// SvcListScraperJobErrorsWithResponse Lists the errors of a run's links, in the order of its list
+	// SvcListScraperJobErrorsWithResponse Lists the errors of a run's links, in list order
 	//
-	// At most 100,000; when there are as many as limit, those behind them come with after.
+	// At most 100,000 errors are listed. If there are as many as limit, use after to get the next ones.
 	//
 	// Returns a wrapper object for the known response body format(s).
 	//
 	// Corresponds with GET /api/scraper/load-history/group/{groupId}/job/{jobId}/errors (the `SvcListScraperJobErrors` operationId).
 	SvcListScraperJobErrorsWithResponse(ctx context.Context, groupId string, jobId string, params *SvcListScraperJobErrorsParams, reqEditors ...RequestEditorFn) (*SvcListScraperJobErrorsResponse, error)
 
-	// SvcPreviewScraperRuleWithBodyWithResponse Applies a post-process rule to one value; persists nothing
+	// SvcPreviewScraperRuleWithBodyWithResponse Applies a post-process rule to one value, without saving anything
 	//
-	// A text source of CURRENCY_CONVERT may be a price as sites write it, such as 1.234,50 EUR. Signs, letters and symbols around its one number do not count. The output is the source times the rate, without rounding. A rate between two currencies other than the euro has 10 significant digits. Weekends and bank holidays take the European Central Bank's rate of the day before. Rates count from 16:00 UTC of their day. A source that is null, or no number, writes nothing. REGEX_CLEAN takes pattern (RE2, up to 512 characters). With it goes replacement ($1 and ${name} stand for groups), or group, whose text in the first match is the output. onNoMatch is KEEP (the source as it is), NULL or EMPTY. ENUM_MAP looks up numbers and booleans as JSON writes them; without a match and a default it writes nothing.
+	// The source of CURRENCY_CONVERT may be a price as sites write it, such as 1.234,50 EUR. Signs, letters and symbols around its one number are ignored. The output is the source times the rate, without rounding. A rate between two currencies other than the euro has 10 significant digits. On weekends and bank holidays, the European Central Bank's previous rate applies. Rates apply from 16:00 UTC of their day. If the source is null or not a number, nothing is written. REGEX_CLEAN takes pattern (RE2, up to 512 characters), and either replacement or group. In replacement, $1 and ${name} stand for groups; with group, the output is that group's text in the first match. onNoMatch is KEEP (the unchanged source), NULL or EMPTY. ENUM_MAP looks up numbers and booleans as written in JSON. Without a match and a default it writes nothing.
 	//
 	// Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
 	//
 	// Corresponds with POST /api/scraper/preview-rule (the `SvcPreviewScraperRule` operationId).
 	SvcPreviewScraperRuleWithBodyWithResponse(ctx context.Context, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*SvcPreviewScraperRuleResponse, error)
 
-	// SvcPreviewScraperRuleWithResponse Applies a post-process rule to one value; persists nothing
+	// SvcPreviewScraperRuleWithResponse Applies a post-process rule to one value, without saving anything
 	//
-	// A text source of CURRENCY_CONVERT may be a price as sites write it, such as 1.234,50 EUR. Signs, letters and symbols around its one number do not count. The output is the source times the rate, without rounding. A rate between two currencies other than the euro has 10 significant digits. Weekends and bank holidays take the European Central Bank's rate of the day before. Rates count from 16:00 UTC of their day. A source that is null, or no number, writes nothing. REGEX_CLEAN takes pattern (RE2, up to 512 characters). With it goes replacement ($1 and ${name} stand for groups), or group, whose text in the first match is the output. onNoMatch is KEEP (the source as it is), NULL or EMPTY. ENUM_MAP looks up numbers and booleans as JSON writes them; without a match and a default it writes nothing.
+	// The source of CURRENCY_CONVERT may be a price as sites write it, such as 1.234,50 EUR. Signs, letters and symbols around its one number are ignored. The output is the source times the rate, without rounding. A rate between two currencies other than the euro has 10 significant digits. On weekends and bank holidays, the European Central Bank's previous rate applies. Rates apply from 16:00 UTC of their day. If the source is null or not a number, nothing is written. REGEX_CLEAN takes pattern (RE2, up to 512 characters), and either replacement or group. In replacement, $1 and ${name} stand for groups; with group, the output is that group's text in the first match. onNoMatch is KEEP (the unchanged source), NULL or EMPTY. ENUM_MAP looks up numbers and booleans as written in JSON. Without a match and a default it writes nothing.
 	//
 	// Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
 	//
 	// Corresponds with POST /api/scraper/preview-rule (the `SvcPreviewScraperRule` operationId).
 	SvcPreviewScraperRuleWithResponse(ctx context.Context, body SvcPreviewScraperRuleJSONRequestBody, reqEditors ...RequestEditorFn) (*SvcPreviewScraperRuleResponse, error)
 
-	// SvcListSharedGroupsWithResponse Lists the groups that others share with the customer
+	// SvcListSharedGroupsWithResponse Lists the groups that others have shared with the customer
 	//
-	// They are shared with the e-mail address of its profile. Their rows, categories, runs and link errors are read by the operations of one's own groups.
+	// These groups are shared with the e-mail address in the customer's profile. Their rows, categories, runs and link errors are read with the same operations as the customer's own.
 	//
 	// Returns a wrapper object for the known response body format(s).
 	//
 	// Corresponds with GET /api/scraper/shared/group/list (the `SvcListSharedGroups` operationId).
 	SvcListSharedGroupsWithResponse(ctx context.Context, reqEditors ...RequestEditorFn) (*SvcListSharedGroupsResponse, error)
 
-	// SvcRevokeGroupShareWithResponse Ends the share of a group with an e-mail address
+	// SvcRevokeGroupShareWithResponse Ends the sharing of a group with an e-mail address
 	//
 	// Access: write. Rate class: general.
 	//
@@ -17926,25 +17926,25 @@ type ClientWithResponsesInterface interface {
 	// Corresponds with DELETE /api/scraper/shared/group/{id} (the `SvcRevokeGroupShare` operationId).
 	SvcRevokeGroupShareWithResponse(ctx context.Context, id string, params *SvcRevokeGroupShareParams, reqEditors ...RequestEditorFn) (*SvcRevokeGroupShareResponse, error)
 
-	// SvcShareGroupWithBodyWithResponse Shares a group with others for reading, by their e-mail addresses
+	// SvcShareGroupWithBodyWithResponse Shares a group with others, by e-mail address, for reading
 	//
-	// All addresses are added or none; who has the group already keeps it. The answer does not tell whether an address is a customer's. A group is shared with 100 addresses at most, the groups of a customer 2,000 times.
+	// Either all addresses are added or none; existing shares stay. The answer does not reveal whether an address is a customer's. A group can have 100 shares, a customer's groups together 2,000.
 	//
 	// Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
 	//
 	// Corresponds with PUT /api/scraper/shared/group/{id} (the `SvcShareGroup` operationId).
 	SvcShareGroupWithBodyWithResponse(ctx context.Context, id string, params *SvcShareGroupParams, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*SvcShareGroupResponse, error)
 
-	// SvcShareGroupWithResponse Shares a group with others for reading, by their e-mail addresses
+	// SvcShareGroupWithResponse Shares a group with others, by e-mail address, for reading
 	//
-	// All addresses are added or none; who has the group already keeps it. The answer does not tell whether an address is a customer's. A group is shared with 100 addresses at most, the groups of a customer 2,000 times.
+	// Either all addresses are added or none; existing shares stay. The answer does not reveal whether an address is a customer's. A group can have 100 shares, a customer's groups together 2,000.
 	//
 	// Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
 	//
 	// Corresponds with PUT /api/scraper/shared/group/{id} (the `SvcShareGroup` operationId).
 	SvcShareGroupWithResponse(ctx context.Context, id string, params *SvcShareGroupParams, body SvcShareGroupJSONRequestBody, reqEditors ...RequestEditorFn) (*SvcShareGroupResponse, error)
 
-	// SvcListGroupSharesWithResponse Lists the e-mail addresses that a group is shared with, for its owner
+	// SvcListGroupSharesWithResponse Lists, for the owner, the e-mail addresses that a group is shared with
 	//
 	// Access: read. Rate class: read.
 	//
@@ -17953,27 +17953,27 @@ type ClientWithResponsesInterface interface {
 	// Corresponds with GET /api/scraper/shared/group/{id}/list (the `SvcListGroupShares` operationId).
 	SvcListGroupSharesWithResponse(ctx context.Context, id string, reqEditors ...RequestEditorFn) (*SvcListGroupSharesResponse, error)
 
-	// SvcCreateScraperSiteWithBodyWithResponse Gives a scraper the links that its runs read
+	// SvcCreateScraperSiteWithBodyWithResponse Sets the links that a scraper's runs read
 	//
-	// A scraper has one site. Who adds links sends all of them again. Those that it had stand until all of the new ones have come, and one invalid link refuses all. Links that are equal in canonical form are taken once, the first with its title. The state of a link stays when the site is sent again. Runs read links that no run has visited first, then the others; without a site they begin at the scraper's own address. The links come as links of a JSON body, or as the body itself. That is text/uri-list (an address a line, # begins a comment) or application/x-ndjson ({"url": …, "title": …} a line). The other members are query parameters then. A link has at most 8,192 bytes of text, a site 1,000,000 links, and a customer 1,000 sites with 10,000,000 links. Scrapers of lists, searches and files have none.
+	// A scraper has one site. To add links, send all of them again. The old links stay until all the new ones have arrived, and one invalid link refuses all. Links with the same canonical form are taken once, with the title of the first. The state of a link stays when the site is sent again. Runs read unvisited links first, then the others; without a site they begin at the scraper's own address. The links come as links of a JSON body, or as the body itself. The body is text/uri-list (one address per line, # begins a comment) or application/x-ndjson ({"url": …, "title": …} per line). The other members are then query parameters. A link has at most 8,192 bytes of text, a site 1,000,000 links, and a customer 1,000 sites with 10,000,000 links. Scrapers of lists, searches and files cannot have a site.
 	//
 	// Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
 	//
 	// Corresponds with PUT /api/scraper/site (the `SvcCreateScraperSite` operationId).
 	SvcCreateScraperSiteWithBodyWithResponse(ctx context.Context, params *SvcCreateScraperSiteParams, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*SvcCreateScraperSiteResponse, error)
 
-	// SvcCreateScraperSiteWithResponse Gives a scraper the links that its runs read
+	// SvcCreateScraperSiteWithResponse Sets the links that a scraper's runs read
 	//
-	// A scraper has one site. Who adds links sends all of them again. Those that it had stand until all of the new ones have come, and one invalid link refuses all. Links that are equal in canonical form are taken once, the first with its title. The state of a link stays when the site is sent again. Runs read links that no run has visited first, then the others; without a site they begin at the scraper's own address. The links come as links of a JSON body, or as the body itself. That is text/uri-list (an address a line, # begins a comment) or application/x-ndjson ({"url": …, "title": …} a line). The other members are query parameters then. A link has at most 8,192 bytes of text, a site 1,000,000 links, and a customer 1,000 sites with 10,000,000 links. Scrapers of lists, searches and files have none.
+	// A scraper has one site. To add links, send all of them again. The old links stay until all the new ones have arrived, and one invalid link refuses all. Links with the same canonical form are taken once, with the title of the first. The state of a link stays when the site is sent again. Runs read unvisited links first, then the others; without a site they begin at the scraper's own address. The links come as links of a JSON body, or as the body itself. The body is text/uri-list (one address per line, # begins a comment) or application/x-ndjson ({"url": …, "title": …} per line). The other members are then query parameters. A link has at most 8,192 bytes of text, a site 1,000,000 links, and a customer 1,000 sites with 10,000,000 links. Scrapers of lists, searches and files cannot have a site.
 	//
 	// Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
 	//
 	// Corresponds with PUT /api/scraper/site (the `SvcCreateScraperSite` operationId).
 	SvcCreateScraperSiteWithResponse(ctx context.Context, params *SvcCreateScraperSiteParams, body SvcCreateScraperSiteJSONRequestBody, reqEditors ...RequestEditorFn) (*SvcCreateScraperSiteResponse, error)
 
-	// SvcDeleteScraperSiteWithResponse Deletes a site with all its links; the scraper stays
+	// SvcDeleteScraperSiteWithResponse Deletes a site with all its links, but not its scraper
 	//
-	// Its runs begin at its own address from then on. A site that is gone, or is none of the customer's, is deleted already.
+	// From then on, the scraper's runs begin at its own address. Deleting a site that does not exist, or is not the customer's, changes nothing.
 	//
 	// Returns a wrapper object for the known response body format(s).
 	//
@@ -17982,7 +17982,7 @@ type ClientWithResponsesInterface interface {
 
 	// SvcListScraperSiteLinksWithResponse Lists the links of a site
 	//
-	// Text is sorted by its bytes; what is equal in it by the order in which it was given. A descending order turns both around.
+	// Text is sorted by bytes, and equal links by the order in which they were given. A descending sort reverses both.
 	//
 	// Returns a wrapper object for the known response body format(s).
 	//
@@ -17991,7 +17991,7 @@ type ClientWithResponsesInterface interface {
 
 	// SvcRunScraperUrlListWithBodyWithResponse Launches a run over a list of addresses
 	//
-	// The list comes as urls (at most 100,000) of a JSON body, or as the body itself (at most 5,000,000). The body is text/uri-list (an address a line, # begins a comment) or application/x-ndjson ({"url": …} a line). The other members are query parameters then. One invalid address refuses the whole list and is named; nothing is saved or charged then. Addresses that are equal in canonical form are taken once. The first run of a list makes its scraper. With scraperId it runs again: rerun takes what was never charged, and force takes all. They take it from urls or, without urls, from the list last given. urls without either are all taken. With endpointTag websitecontacts each website has one row: website, email, emails_all, email_source_url, domain_match (yes, no, unknown or empty), status, checked_at. EMAIL_FOUND and NO_EMAIL_PUBLISHED cost two credits. EMAIL_NOT_EXTRACTABLE, PAGE_NOT_READABLE, SITE_UNREACHABLE, SOCIAL_PROFILE_ONLY and DAILY_LIMIT_REACHED cost nothing. The daily limits (UTC) are 2,000 websites, 800 that end uncharged, and 3 reads of a domain. A customer who has never topped up gets a run that has failed with a message. With the tag of a plugin the rows are those of MARKETPLACE, described at PUT /api/scraper.
+	// The list comes as urls of a JSON body (at most 100,000), or as the body itself (at most 5,000,000). The body is text/uri-list (one address per line, # begins a comment) or application/x-ndjson ({"url": …} per line). The other members are then query parameters. If one address is invalid, the whole list is refused and the address named; nothing is saved or charged. Addresses with the same canonical form are taken once. The first run of a list creates its scraper. With scraperId the list runs again: rerun takes addresses never charged, force takes all. Both take them from urls or, without urls, from the newest list. urls without either are all run. With endpointTag websitecontacts each website has one row: website, email, emails_all, email_source_url, domain_match (yes, no, unknown or empty), status, checked_at. EMAIL_FOUND and NO_EMAIL_PUBLISHED cost two credits. EMAIL_NOT_EXTRACTABLE, PAGE_NOT_READABLE, SITE_UNREACHABLE, SOCIAL_PROFILE_ONLY and DAILY_LIMIT_REACHED cost nothing. The daily limits (UTC) are 2,000 websites, 800 that end uncharged, and 3 reads of a domain. If the customer has never topped up, the run fails at once with a message. With the tag of a plugin, rows are those of MARKETPLACE, described at PUT /api/scraper.
 	//
 	// Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
 	//
@@ -18000,32 +18000,32 @@ type ClientWithResponsesInterface interface {
 
 	// SvcRunScraperUrlListWithResponse Launches a run over a list of addresses
 	//
-	// The list comes as urls (at most 100,000) of a JSON body, or as the body itself (at most 5,000,000). The body is text/uri-list (an address a line, # begins a comment) or application/x-ndjson ({"url": …} a line). The other members are query parameters then. One invalid address refuses the whole list and is named; nothing is saved or charged then. Addresses that are equal in canonical form are taken once. The first run of a list makes its scraper. With scraperId it runs again: rerun takes what was never charged, and force takes all. They take it from urls or, without urls, from the list last given. urls without either are all taken. With endpointTag websitecontacts each website has one row: website, email, emails_all, email_source_url, domain_match (yes, no, unknown or empty), status, checked_at. EMAIL_FOUND and NO_EMAIL_PUBLISHED cost two credits. EMAIL_NOT_EXTRACTABLE, PAGE_NOT_READABLE, SITE_UNREACHABLE, SOCIAL_PROFILE_ONLY and DAILY_LIMIT_REACHED cost nothing. The daily limits (UTC) are 2,000 websites, 800 that end uncharged, and 3 reads of a domain. A customer who has never topped up gets a run that has failed with a message. With the tag of a plugin the rows are those of MARKETPLACE, described at PUT /api/scraper.
+	// The list comes as urls of a JSON body (at most 100,000), or as the body itself (at most 5,000,000). The body is text/uri-list (one address per line, # begins a comment) or application/x-ndjson ({"url": …} per line). The other members are then query parameters. If one address is invalid, the whole list is refused and the address named; nothing is saved or charged. Addresses with the same canonical form are taken once. The first run of a list creates its scraper. With scraperId the list runs again: rerun takes addresses never charged, force takes all. Both take them from urls or, without urls, from the newest list. urls without either are all run. With endpointTag websitecontacts each website has one row: website, email, emails_all, email_source_url, domain_match (yes, no, unknown or empty), status, checked_at. EMAIL_FOUND and NO_EMAIL_PUBLISHED cost two credits. EMAIL_NOT_EXTRACTABLE, PAGE_NOT_READABLE, SITE_UNREACHABLE, SOCIAL_PROFILE_ONLY and DAILY_LIMIT_REACHED cost nothing. The daily limits (UTC) are 2,000 websites, 800 that end uncharged, and 3 reads of a domain. If the customer has never topped up, the run fails at once with a message. With the tag of a plugin, rows are those of MARKETPLACE, described at PUT /api/scraper.
 	//
 	// Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
 	//
 	// Corresponds with POST /api/scraper/url-list-run (the `SvcRunScraperUrlList` operationId).
 	SvcRunScraperUrlListWithResponse(ctx context.Context, params *SvcRunScraperUrlListParams, body SvcRunScraperUrlListJSONRequestBody, reqEditors ...RequestEditorFn) (*SvcRunScraperUrlListResponse, error)
 
-	// SvcCreateScraperV2WithBodyWithResponse Creates a scraper, or replaces the one with the given id; answers the enriched form
+	// SvcCreateScraperV2WithBodyWithResponse Creates a scraper, or replaces the one with the given id; returns the enriched form
 	//
-	// All of it is sent always. An id that is not one of the customer's scrapers is refused. What this version cannot run (other types) is refused with type_not_runnable rather than kept and ignored. Of a FILE scraper, sent with its id, name, groupRef and config.retentionCount may change; what it has none of is refused. Rows stay in the group that they were stored in. MARKETPLACE and SEARCH_ENGINE_SEARCH have fields of their own. Rows of a shop have position (in a list), title, url, price, priceMax, listPrice, currency, availability, condition and brand. They have sku, gtin, mpn, productId, category, rating, reviewCount, image, images, description and platform, too. Rows of a search have position, title, url, snippet, kind, query and page. APPLICATION_LD_JSON has a row for each thing that a page states (a Product, each element of an ItemList, each variant of a ProductGroup). Its properties are columns. Those of items within it are joined with an underscore (offers_price, brand_name). Several values are an array, and references are followed. itemsConfig may choose and name some, by column or by path (offers.price). AI_CONF has the properties of its schema. A row that does not fit the schema is dropped, not stored and not charged. A page that has no other ends with the error row_rejected. It is model_unavailable or model_limit_reached where the language model, asked for what the page does not state, gave no answer. It is no_rows where the page states nothing and there is no model. What the enriched form has beside the plain one is ignored.
+	// Always send the whole scraper. An id that is not one of the customer's scrapers is refused. Types that this version cannot run are refused with type_not_runnable. For a FILE scraper, sent with its id, only name, groupRef and config.retentionCount may change; settings that it does not have are refused. Rows stay in the group in which they were stored. MARKETPLACE and SEARCH_ENGINE_SEARCH have fixed fields. Shop rows have position (in a list), title, url, price, priceMax, listPrice, currency, availability, condition and brand. They also have sku, gtin, mpn, productId, category, rating, reviewCount, image, images, description and platform. Search rows have position, title, url, snippet, kind, query and page. APPLICATION_LD_JSON makes a row for each thing in the page's structured data: a Product, each element of an ItemList, each variant of a ProductGroup. Its properties are columns. Names of nested properties are joined with an underscore (offers_price, brand_name). Several values become an array, and references are followed. itemsConfig may select and rename columns, by column or by path (offers.price). AI_CONF has the properties of its schema. A row that does not fit the schema is neither stored nor charged. If a page has only such rows, it ends with the error row_rejected. If the language model was asked for missing values and gave no answer, the error is model_unavailable or model_limit_reached. If the page states nothing and there is no model, it is no_rows. Members that only the enriched form has are ignored.
 	//
 	// Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
 	//
 	// Corresponds with PUT /api/scraper/v2 (the `SvcCreateScraperV2` operationId).
 	SvcCreateScraperV2WithBodyWithResponse(ctx context.Context, params *SvcCreateScraperV2Params, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*SvcCreateScraperV2Response, error)
 
-	// SvcCreateScraperV2WithResponse Creates a scraper, or replaces the one with the given id; answers the enriched form
+	// SvcCreateScraperV2WithResponse Creates a scraper, or replaces the one with the given id; returns the enriched form
 	//
-	// All of it is sent always. An id that is not one of the customer's scrapers is refused. What this version cannot run (other types) is refused with type_not_runnable rather than kept and ignored. Of a FILE scraper, sent with its id, name, groupRef and config.retentionCount may change; what it has none of is refused. Rows stay in the group that they were stored in. MARKETPLACE and SEARCH_ENGINE_SEARCH have fields of their own. Rows of a shop have position (in a list), title, url, price, priceMax, listPrice, currency, availability, condition and brand. They have sku, gtin, mpn, productId, category, rating, reviewCount, image, images, description and platform, too. Rows of a search have position, title, url, snippet, kind, query and page. APPLICATION_LD_JSON has a row for each thing that a page states (a Product, each element of an ItemList, each variant of a ProductGroup). Its properties are columns. Those of items within it are joined with an underscore (offers_price, brand_name). Several values are an array, and references are followed. itemsConfig may choose and name some, by column or by path (offers.price). AI_CONF has the properties of its schema. A row that does not fit the schema is dropped, not stored and not charged. A page that has no other ends with the error row_rejected. It is model_unavailable or model_limit_reached where the language model, asked for what the page does not state, gave no answer. It is no_rows where the page states nothing and there is no model. What the enriched form has beside the plain one is ignored.
+	// Always send the whole scraper. An id that is not one of the customer's scrapers is refused. Types that this version cannot run are refused with type_not_runnable. For a FILE scraper, sent with its id, only name, groupRef and config.retentionCount may change; settings that it does not have are refused. Rows stay in the group in which they were stored. MARKETPLACE and SEARCH_ENGINE_SEARCH have fixed fields. Shop rows have position (in a list), title, url, price, priceMax, listPrice, currency, availability, condition and brand. They also have sku, gtin, mpn, productId, category, rating, reviewCount, image, images, description and platform. Search rows have position, title, url, snippet, kind, query and page. APPLICATION_LD_JSON makes a row for each thing in the page's structured data: a Product, each element of an ItemList, each variant of a ProductGroup. Its properties are columns. Names of nested properties are joined with an underscore (offers_price, brand_name). Several values become an array, and references are followed. itemsConfig may select and rename columns, by column or by path (offers.price). AI_CONF has the properties of its schema. A row that does not fit the schema is neither stored nor charged. If a page has only such rows, it ends with the error row_rejected. If the language model was asked for missing values and gave no answer, the error is model_unavailable or model_limit_reached. If the page states nothing and there is no model, it is no_rows. Members that only the enriched form has are ignored.
 	//
 	// Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
 	//
 	// Corresponds with PUT /api/scraper/v2 (the `SvcCreateScraperV2` operationId).
 	SvcCreateScraperV2WithResponse(ctx context.Context, params *SvcCreateScraperV2Params, body SvcCreateScraperV2JSONRequestBody, reqEditors ...RequestEditorFn) (*SvcCreateScraperV2Response, error)
 
-	// SvcGetScraperV2WithResponse Answers a scraper in the enriched form
+	// SvcGetScraperV2WithResponse Returns a scraper in the enriched form
 	//
 	// Access: read. Rate class: read.
 	//
@@ -18036,14 +18036,14 @@ type ClientWithResponsesInterface interface {
 
 	// SvcDeleteScraperWithResponse Deletes a scraper after a preview
 	//
-	// Needs the token of a preview, as ?token= or X-Preview-Token; without one, a preview of the same deletion by the same customer that still holds. Its runs are stopped. Their records stay, and so does what was charged. Without withData its rows stay, too, and are read by group or run. With it nobody sees them from then on, and they go in the background.
+	// Needs the token of a preview, as ?token= or X-Preview-Token. Without ?token= or the header, a valid preview of the same deletion by the same customer is enough. Its runs are stopped. Their records and charges stay. Without withData its rows stay, too, and can be read by group or run. With withData its rows are hidden at once and deleted in the background.
 	//
 	// Returns a wrapper object for the known response body format(s).
 	//
 	// Corresponds with DELETE /api/scraper/{id} (the `SvcDeleteScraper` operationId).
 	SvcDeleteScraperWithResponse(ctx context.Context, id string, params *SvcDeleteScraperParams, reqEditors ...RequestEditorFn) (*SvcDeleteScraperResponse, error)
 
-	// SvcGetScraperWithResponse Answers a scraper
+	// SvcGetScraperWithResponse Returns a scraper
 	//
 	// Access: read. Rate class: read.
 	//
@@ -18052,45 +18052,45 @@ type ClientWithResponsesInterface interface {
 	// Corresponds with GET /api/scraper/{id} (the `SvcGetScraper` operationId).
 	SvcGetScraperWithResponse(ctx context.Context, id string, reqEditors ...RequestEditorFn) (*SvcGetScraperResponse, error)
 
-	// SvcEstimateScraperWithResponse Says what a run of a scraper will probably cost
+	// SvcEstimateScraperWithResponse Estimates what a run of a scraper will cost
 	//
-	// It goes by the newest 20 completed runs with the recipe as it is now. Their pages and tiers a link count, at today's prices, and a margin of 11 to 30%. Without one it is all that may be. That is from one page a link by the cheapest tier to the longest chains by the dearest. A sample narrows the tiers to those it needed. Where domains have prices of their own, those of the scraper's addresses count. Free requests are taken off. A new list is estimated by the scraper that is to be its template, with links. It is no cap: maxChargeMicros of a launch is.
+	// It is based on up to 20 of the newest completed runs with the current recipe. It takes their pages and tiers per link at today's prices, with a margin of 11 to 30%. Without such runs it is the whole possible range. That is from one page per link by the cheapest tier to the longest chains by the most expensive. A sample narrows the tiers to those that it needed. If domains have their own prices, those of the scraper's addresses count. Free requests are deducted. For a new list, estimate its template scraper and give links. The estimate is not a cap: maxChargeMicros of a launch is.
 	//
 	// Returns a wrapper object for the known response body format(s).
 	//
 	// Corresponds with POST /api/scraper/{id}/estimate (the `SvcEstimateScraper` operationId).
 	SvcEstimateScraperWithResponse(ctx context.Context, id string, params *SvcEstimateScraperParams, reqEditors ...RequestEditorFn) (*SvcEstimateScraperResponse, error)
 
-	// SvcGetScraperSampleDataWithResponse Runs a scraper on its first page and answers the rows
+	// SvcGetScraperSampleDataWithResponse Runs a scraper on its first page and returns the rows
 	//
-	// The first page of the start address, or of the first address of the newest list, is fetched and paid like any other. A sample from the cache costs nothing. The rows are answered and not kept. Where there are none the header Shoal-Reason says why. At most 1,000 rows and about 768 KiB are answered. The call waits up to 55 s; who hangs up ends the run.
+	// It fetches the first page of the start address, or of the first address of the newest list. The page is charged like any other. A sample from the cache costs nothing. The rows are returned but not stored. If there are none, the header Shoal-Reason says why. At most 1,000 rows and about 768 KiB are returned. The call waits up to 55 s; disconnecting ends the run.
 	//
 	// Returns a wrapper object for the known response body format(s).
 	//
 	// Corresponds with GET /api/scraper/{id}/get-sample-data (the `SvcGetScraperSampleData` operationId).
 	SvcGetScraperSampleDataWithResponse(ctx context.Context, id string, params *SvcGetScraperSampleDataParams, reqEditors ...RequestEditorFn) (*SvcGetScraperSampleDataResponse, error)
 
-	// SvcPreviewDeleteScraperWithResponse Shows what the deletion of a scraper would do
+	// SvcPreviewDeleteScraperWithResponse Shows what deleting a scraper would do
 	//
-	// Show its warnings before the deletion. The token lets that through once, within 5 minutes, with the same parameters, unless what hangs on the target changes meanwhile. rows are those of runs that have ended; openRuns are stopped.
+	// Show the warnings to the user before the deletion. The token is valid once, within 5 minutes, with the same parameters, unless what depends on the target changes meanwhile. rows counts the rows of ended runs; the openRuns are stopped.
 	//
 	// Returns a wrapper object for the known response body format(s).
 	//
 	// Corresponds with POST /api/scraper/{id}/preview-delete (the `SvcPreviewDeleteScraper` operationId).
 	SvcPreviewDeleteScraperWithResponse(ctx context.Context, id string, params *SvcPreviewDeleteScraperParams, reqEditors ...RequestEditorFn) (*SvcPreviewDeleteScraperResponse, error)
 
-	// SvcReExtractWithBodyWithResponse Makes a run of the kept bodies of an earlier run
+	// SvcReExtractWithBodyWithResponse Extracts an earlier run again, from its kept bodies
 	//
-	// The pages that the run of jobId has read are read again as they were kept (config.keepBodyDays). They are read by the scraper as it is now, or with what the call names in its place. The scraper stays as it is. No site is asked and nothing is charged. The run stands in the history as any other. Its rows are seen once all of it is there, and a run that is stopped leaves nothing. A page whose body is not kept any more ends with the error body_gone. One that brought no rows keeps its error: it was not paid for. Currencies are converted by the rates that counted when the page was fetched. No language model is asked.
+	// A new run reads the pages of the run jobId again from their kept bodies (config.keepBodyDays). It uses the current scraper, or what the call names in its place. The scraper does not change. No site is asked and nothing is charged. The run appears in the history like any other. Its rows appear once it is complete; if it is stopped, it leaves none. A page whose body is no longer kept ends with the error body_gone. A page that had no rows keeps its error, since it was not paid for. Currencies are converted at the rates that applied when the page was fetched. No language model is asked.
 	//
 	// Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
 	//
 	// Corresponds with POST /api/scraper/{id}/re-extract (the `SvcReExtract` operationId).
 	SvcReExtractWithBodyWithResponse(ctx context.Context, id string, params *SvcReExtractParams, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*SvcReExtractResponse, error)
 
-	// SvcReExtractWithResponse Makes a run of the kept bodies of an earlier run
+	// SvcReExtractWithResponse Extracts an earlier run again, from its kept bodies
 	//
-	// The pages that the run of jobId has read are read again as they were kept (config.keepBodyDays). They are read by the scraper as it is now, or with what the call names in its place. The scraper stays as it is. No site is asked and nothing is charged. The run stands in the history as any other. Its rows are seen once all of it is there, and a run that is stopped leaves nothing. A page whose body is not kept any more ends with the error body_gone. One that brought no rows keeps its error: it was not paid for. Currencies are converted by the rates that counted when the page was fetched. No language model is asked.
+	// A new run reads the pages of the run jobId again from their kept bodies (config.keepBodyDays). It uses the current scraper, or what the call names in its place. The scraper does not change. No site is asked and nothing is charged. The run appears in the history like any other. Its rows appear once it is complete; if it is stopped, it leaves none. A page whose body is no longer kept ends with the error body_gone. A page that had no rows keeps its error, since it was not paid for. Currencies are converted at the rates that applied when the page was fetched. No language model is asked.
 	//
 	// Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
 	//
@@ -18099,7 +18099,7 @@ type ClientWithResponsesInterface interface {
 
 	// SvcUpdateScraperRetentionWithBodyWithResponse Sets how many of a scraper's runs keep their rows
 	//
-	// When a run has ended, the rows of those before the newest ones are deleted in the background. Runs that brought no rows do not count. Run records, and what was charged, stay. The group's count wins over the scraper's.
+	// When a run ends, the rows of older runs are deleted in the background. Runs without rows do not count. Run records and charges stay. The group's count takes precedence over the scraper's.
 	//
 	// Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
 	//
@@ -18108,7 +18108,7 @@ type ClientWithResponsesInterface interface {
 
 	// SvcUpdateScraperRetentionWithResponse Sets how many of a scraper's runs keep their rows
 	//
-	// When a run has ended, the rows of those before the newest ones are deleted in the background. Runs that brought no rows do not count. Run records, and what was charged, stay. The group's count wins over the scraper's.
+	// When a run ends, the rows of older runs are deleted in the background. Runs without rows do not count. Run records and charges stay. The group's count takes precedence over the scraper's.
 	//
 	// Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
 	//
@@ -18117,7 +18117,7 @@ type ClientWithResponsesInterface interface {
 
 	// SvcRunScraperWithResponse Launches a run of a scraper
 	//
-	// A scraper with a site reads its links, those first that no run has visited. Otherwise the start address is checked (it resolves and may be reached), not fetched. Scrapers of the type SEARCH_ENGINE_SEARCH ask one of the server's search engines for each query. The same Idempotency-Key within 24 hours answers the original run. Scrapers of list runs run through POST /api/scraper/url-list-run.
+	// A scraper with a site reads the site's links, unvisited ones first. Otherwise the launch checks that the start address resolves and is allowed, but does not fetch it. SEARCH_ENGINE_SEARCH scrapers ask one of the server's search engines for each query. The same Idempotency-Key within 24 hours returns the original run. Scrapers of list runs are run with POST /api/scraper/url-list-run.
 	//
 	// Returns a wrapper object for the known response body format(s).
 	//
@@ -18126,25 +18126,25 @@ type ClientWithResponsesInterface interface {
 
 	// SvcRunScraperByPostWithResponse Launches a run of a scraper
 	//
-	// A scraper with a site reads its links, those first that no run has visited. Otherwise the start address is checked (it resolves and may be reached), not fetched. Scrapers of the type SEARCH_ENGINE_SEARCH ask one of the server's search engines for each query. The same Idempotency-Key within 24 hours answers the original run. Scrapers of list runs run through POST /api/scraper/url-list-run.
+	// A scraper with a site reads the site's links, unvisited ones first. Otherwise the launch checks that the start address resolves and is allowed, but does not fetch it. SEARCH_ENGINE_SEARCH scrapers ask one of the server's search engines for each query. The same Idempotency-Key within 24 hours returns the original run. Scrapers of list runs are run with POST /api/scraper/url-list-run.
 	//
 	// Returns a wrapper object for the known response body format(s).
 	//
 	// Corresponds with POST /api/scraper/{id}/run (the `SvcRunScraperByPost` operationId).
 	SvcRunScraperByPostWithResponse(ctx context.Context, id string, params *SvcRunScraperByPostParams, reqEditors ...RequestEditorFn) (*SvcRunScraperByPostResponse, error)
 
-	// SvcGetScraperSiteWithResponse Answers the site of a scraper, or null
+	// SvcGetScraperSiteWithResponse Returns the site of a scraper, or null
 	//
-	// Its links are left out when they are more than 1,000.
+	// Links are left out if there are more than 1,000.
 	//
 	// Returns a wrapper object for the known response body format(s).
 	//
 	// Corresponds with GET /api/scraper/{id}/site (the `SvcGetScraperSite` operationId).
 	SvcGetScraperSiteWithResponse(ctx context.Context, id string, reqEditors ...RequestEditorFn) (*SvcGetScraperSiteResponse, error)
 
-	// SvcListScraperStartsWithResponse Answers when a scraper starts by itself, and what became of its newest starts
+	// SvcListScraperStartsWithResponse Returns when a scraper next starts automatically, and the outcome of its newest starts
 	//
-	// A scraper without a schedule of its own starts with its group, and the starts are the group's. The first start that the balance, the plan or the recipe refuses is told as SCHEDULED_START_REFUSED. Those behind it are not, for the same reason.
+	// A scraper without its own schedule starts with its group, and the starts are the group's. SCHEDULED_START_REFUSED is sent for the first start that the balance, the plan or the recipe refuses. Later starts refused for the same reason send nothing.
 	//
 	// Returns a wrapper object for the known response body format(s).
 	//
@@ -18153,7 +18153,7 @@ type ClientWithResponsesInterface interface {
 
 	// SvcStopScraperWithResponse Stops a scraper's run
 	//
-	// The run's state is final at once. Pages that are being fetched are still stored and charged. The call waits for them, up to 10 s. A scraper that is not running is left as it is. Rows already there are kept.
+	// The run's state is final at once. Pages being fetched are still stored and charged. The call waits for them, up to 10 s. A scraper that is not running stays as it is. Existing rows are kept.
 	//
 	// Returns a wrapper object for the known response body format(s).
 	//
@@ -18162,7 +18162,7 @@ type ClientWithResponsesInterface interface {
 
 	// SvcStopScraperByPostWithResponse Stops a scraper's run
 	//
-	// The run's state is final at once. Pages that are being fetched are still stored and charged. The call waits for them, up to 10 s. A scraper that is not running is left as it is. Rows already there are kept.
+	// The run's state is final at once. Pages being fetched are still stored and charged. The call waits for them, up to 10 s. A scraper that is not running stays as it is. Existing rows are kept.
 	//
 	// Returns a wrapper object for the known response body format(s).
 	//
@@ -18171,34 +18171,34 @@ type ClientWithResponsesInterface interface {
 
 	// SvcStreamScraperWithResponse Streams the progress of a scraper's run
 	//
-	// Events named status, each with the whole progress. The first one comes at once. The last one has the final state, and then the stream ends. Ids are the job's index in the log of changes. Whoever comes back gets the newest state first, so nothing that Last-Event-ID names has to be sent again.
+	// Events named status, each with the whole progress. The first event comes at once. The last one has the final state, and then the stream ends. Ids are the job's index in the change log. A client that reconnects gets the newest state first, so nothing is replayed from Last-Event-ID.
 	//
 	// Returns a wrapper object for the known response body format(s).
 	//
 	// Corresponds with GET /api/scraper/{id}/stream-job-status (the `SvcStreamScraper` operationId).
 	SvcStreamScraperWithResponse(ctx context.Context, id string, reqEditors ...RequestEditorFn) (*SvcStreamScraperResponse, error)
 
-	// SvcListSitemapsWithResponse Lists what the sitemaps of a scraper's site name
+	// SvcListSitemapsWithResponse Lists the addresses in the sitemaps of a scraper's site
 	//
-	// The entries are those of the scraper's newest harvest, also while it is under way. They go each night at 02:00 UTC. One that goes on then goes a night later.
+	// The entries are those of the scraper's newest harvest, also while it is under way. They are deleted each night at 02:00 UTC. If the harvest is under way then, its entries are deleted a night later.
 	//
 	// Returns a wrapper object for the known response body format(s).
 	//
 	// Corresponds with GET /api/scraper/{scraperId}/sitemaps (the `SvcListSitemaps` operationId).
 	SvcListSitemapsWithResponse(ctx context.Context, scraperId string, params *SvcListSitemapsParams, reqEditors ...RequestEditorFn) (*SvcListSitemapsResponse, error)
 
-	// SvcHarvestSitemapsWithResponse Reads the sitemaps of a scraper's site, and counts what they name
+	// SvcHarvestSitemapsWithResponse Reads the sitemaps of a scraper's site, and counts the addresses that they list
 	//
-	// The scraper's own address is read if it is a sitemap. Else those are that robots.txt names, or that are where sitemaps are. Sitemaps, RSS, Atom and text are read, packed or not, and indexes up to 4 levels deep. Addresses of other hosts are taken where the robots.txt of those names the sitemap. robots.txt is obeyed, one request a second is sent, and none is charged. Addresses are told apart by their canonical form. A harvest takes the place of the one before, and goes on in the background. The call waits for 55 s, then answers with the count so far; the same Idempotency-Key waits again. No sitemap, or an empty one, counts 0. A scraper has one harvest under way, a customer 10.
+	// If the scraper's own address is a sitemap, it is read. Otherwise the sitemaps named in robots.txt are read, or those at the usual places. Sitemaps, RSS, Atom and text are read, compressed or not, and indexes up to 4 levels deep. Addresses on another host are taken if that host's robots.txt names the sitemap. robots.txt is obeyed, one request a second is sent, and nothing is charged. Addresses with the same canonical form count once. A harvest replaces the previous one, and goes on in the background. The call waits up to 55 s, then returns the count so far; the same Idempotency-Key waits again. Without a sitemap, or with an empty one, the count is 0. At most one harvest of a scraper is under way at a time, and 10 of a customer.
 	//
 	// Returns a wrapper object for the known response body format(s).
 	//
 	// Corresponds with POST /api/scraper/{scraperId}/sitemaps/harvest (the `SvcHarvestSitemaps` operationId).
 	SvcHarvestSitemapsWithResponse(ctx context.Context, scraperId string, params *SvcHarvestSitemapsParams, reqEditors ...RequestEditorFn) (*SvcHarvestSitemapsResponse, error)
 
-	// SvcGetSubscriptionWithResponse Answers the customer's legacy plan
+	// SvcGetSubscriptionWithResponse Returns the customer's legacy plan
 	//
-	// INACTIVE with plan null: the customer pays as it goes, without a plan.
+	// INACTIVE with plan null: the customer is on pay-as-you-go, without a plan.
 	//
 	// Returns a wrapper object for the known response body format(s).
 	//
@@ -18207,14 +18207,14 @@ type ClientWithResponsesInterface interface {
 
 	// SvcCancelSubscriptionWithResponse Ends the subscription at the end of its period
 	//
-	// The plan stays until currentPeriodEnd, then it is STARTER. Until then cancel-downgrade takes it back.
+	// The plan stays until currentPeriodEnd, then becomes STARTER. Until then, cancel-downgrade undoes this.
 	//
 	// Returns a wrapper object for the known response body format(s).
 	//
 	// Corresponds with POST /api/subscription/cancel (the `SvcCancelSubscription` operationId).
 	SvcCancelSubscriptionWithResponse(ctx context.Context, reqEditors ...RequestEditorFn) (*SvcCancelSubscriptionResponse, error)
 
-	// SvcCancelDowngradeWithResponse Keeps the plan, in place of what was scheduled
+	// SvcCancelDowngradeWithResponse Keeps the current plan, and cancels the scheduled change
 	//
 	// Access: write. Rate class: top-up.
 	//
@@ -18225,7 +18225,7 @@ type ClientWithResponsesInterface interface {
 
 	// SvcChangeSubscriptionWithBodyWithResponse Changes the plan
 	//
-	// A dearer plan opens a checkout, and takes the place of the old one when it is paid. A cheaper one is scheduled for the end of the period, and charges nothing now. The same plan changes nothing.
+	// A more expensive plan opens a checkout, and replaces the old plan once paid. A cheaper plan is scheduled for the end of the period, and nothing is charged now. The same plan changes nothing.
 	//
 	// Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
 	//
@@ -18234,32 +18234,32 @@ type ClientWithResponsesInterface interface {
 
 	// SvcChangeSubscriptionWithResponse Changes the plan
 	//
-	// A dearer plan opens a checkout, and takes the place of the old one when it is paid. A cheaper one is scheduled for the end of the period, and charges nothing now. The same plan changes nothing.
+	// A more expensive plan opens a checkout, and replaces the old plan once paid. A cheaper plan is scheduled for the end of the period, and nothing is charged now. The same plan changes nothing.
 	//
 	// Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
 	//
 	// Corresponds with POST /api/subscription/change (the `SvcChangeSubscription` operationId).
 	SvcChangeSubscriptionWithResponse(ctx context.Context, body SvcChangeSubscriptionJSONRequestBody, reqEditors ...RequestEditorFn) (*SvcChangeSubscriptionResponse, error)
 
-	// SvcCreateSubscriptionWithBodyWithResponse Opens a checkout in which a plan is subscribed to
+	// SvcCreateSubscriptionWithBodyWithResponse Opens a checkout to subscribe to a plan
 	//
-	// An ACTIVE subscription is answered as it is. The plan begins when the payment provider has told of the payment. The free plan begins at once.
+	// An ACTIVE subscription is returned unchanged. The plan begins when the payment provider confirms the payment. The free plan begins at once.
 	//
 	// Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
 	//
 	// Corresponds with POST /api/subscription/create (the `SvcCreateSubscription` operationId).
 	SvcCreateSubscriptionWithBodyWithResponse(ctx context.Context, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*SvcCreateSubscriptionResponse, error)
 
-	// SvcCreateSubscriptionWithResponse Opens a checkout in which a plan is subscribed to
+	// SvcCreateSubscriptionWithResponse Opens a checkout to subscribe to a plan
 	//
-	// An ACTIVE subscription is answered as it is. The plan begins when the payment provider has told of the payment. The free plan begins at once.
+	// An ACTIVE subscription is returned unchanged. The plan begins when the payment provider confirms the payment. The free plan begins at once.
 	//
 	// Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
 	//
 	// Corresponds with POST /api/subscription/create (the `SvcCreateSubscription` operationId).
 	SvcCreateSubscriptionWithResponse(ctx context.Context, body SvcCreateSubscriptionJSONRequestBody, reqEditors ...RequestEditorFn) (*SvcCreateSubscriptionResponse, error)
 
-	// SvcListPlanPricesWithResponse Lists what the plans cost that customers may choose, by level
+	// SvcListPlanPricesWithResponse Lists the prices of the plans that customers may choose, by level
 	//
 	// Access: public. Rate class: anonymous.
 	//
@@ -18268,25 +18268,25 @@ type ClientWithResponsesInterface interface {
 	// Corresponds with GET /api/subscription/prices (the `SvcListPlanPrices` operationId).
 	SvcListPlanPricesWithResponse(ctx context.Context, reqEditors ...RequestEditorFn) (*SvcListPlanPricesResponse, error)
 
-	// SvcPaymentNoticeWithBodyWithResponse Takes signed notices of the payment provider
+	// SvcPaymentNoticeWithBodyWithResponse Takes signed notices from the payment provider
 	//
-	// Only the payment provider calls this. The bytes of the body are signed; a signature holds for five minutes. Notices may come twice and in any order.
+	// Only the payment provider calls this. The bytes of the body are signed; a signature is valid for five minutes. Notices may come twice and in any order.
 	//
 	// Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
 	//
 	// Corresponds with POST /api/subscription/webhook (the `SvcPaymentNotice` operationId).
 	SvcPaymentNoticeWithBodyWithResponse(ctx context.Context, params *SvcPaymentNoticeParams, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*SvcPaymentNoticeResponse, error)
 
-	// SvcPaymentNoticeWithResponse Takes signed notices of the payment provider
+	// SvcPaymentNoticeWithResponse Takes signed notices from the payment provider
 	//
-	// Only the payment provider calls this. The bytes of the body are signed; a signature holds for five minutes. Notices may come twice and in any order.
+	// Only the payment provider calls this. The bytes of the body are signed; a signature is valid for five minutes. Notices may come twice and in any order.
 	//
 	// Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
 	//
 	// Corresponds with POST /api/subscription/webhook (the `SvcPaymentNotice` operationId).
 	SvcPaymentNoticeWithResponse(ctx context.Context, params *SvcPaymentNoticeParams, body SvcPaymentNoticeJSONRequestBody, reqEditors ...RequestEditorFn) (*SvcPaymentNoticeResponse, error)
 
-	// SvcGetWalletWithResponse Answers the balance, charges of runs under way included
+	// SvcGetWalletWithResponse Returns the balance, including charges of runs under way
 	//
 	// Access: read. Rate class: read.
 	//
@@ -18295,7 +18295,7 @@ type ClientWithResponsesInterface interface {
 	// Corresponds with GET /api/wallet (the `SvcGetWallet` operationId).
 	SvcGetWalletWithResponse(ctx context.Context, reqEditors ...RequestEditorFn) (*SvcGetWalletResponse, error)
 
-	// SvcListPricesWithResponse Lists the prices that runs launched now will have
+	// SvcListPricesWithResponse Lists the prices for runs launched now
 	//
 	// Access: read. Rate class: read.
 	//
@@ -18304,36 +18304,36 @@ type ClientWithResponsesInterface interface {
 	// Corresponds with GET /api/wallet/prices (the `SvcListPrices` operationId).
 	SvcListPricesWithResponse(ctx context.Context, reqEditors ...RequestEditorFn) (*SvcListPricesResponse, error)
 
-	// SvcGetWalletStatementWithResponse Answers a month's statement, as a table or as a page to be printed
+	// SvcGetWalletStatementWithResponse Returns a month's statement, as a table or as a printable page
 	//
-	// It has every transaction that was settled in the month, newest first. The opening balance and the amounts are together the closing balance. A charge counts when its run has ended. The month under way is as it is so far.
+	// It has every transaction settled in the month, newest first. The opening balance plus the amounts is the closing balance. A charge counts when its run has ended. The current month is shown as it is so far.
 	//
 	// Returns a wrapper object for the known response body format(s).
 	//
 	// Corresponds with GET /api/wallet/statements/{month} (the `SvcGetWalletStatement` operationId).
 	SvcGetWalletStatementWithResponse(ctx context.Context, month string, params *SvcGetWalletStatementParams, reqEditors ...RequestEditorFn) (*SvcGetWalletStatementResponse, error)
 
-	// SvcStartTopUpWithBodyWithResponse Opens a checkout in which the wallet is topped up
+	// SvcStartTopUpWithBodyWithResponse Opens a checkout to top up the wallet
 	//
-	// The balance grows when the payment provider has told of the payment, which is seconds after it as a rule. A customer has at most 100 open top-ups.
+	// The balance grows when the payment provider confirms the payment, usually within seconds. A customer has at most 100 open top-ups.
 	//
 	// Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
 	//
 	// Corresponds with POST /api/wallet/topup (the `SvcStartTopUp` operationId).
 	SvcStartTopUpWithBodyWithResponse(ctx context.Context, params *SvcStartTopUpParams, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*SvcStartTopUpResponse, error)
 
-	// SvcStartTopUpWithResponse Opens a checkout in which the wallet is topped up
+	// SvcStartTopUpWithResponse Opens a checkout to top up the wallet
 	//
-	// The balance grows when the payment provider has told of the payment, which is seconds after it as a rule. A customer has at most 100 open top-ups.
+	// The balance grows when the payment provider confirms the payment, usually within seconds. A customer has at most 100 open top-ups.
 	//
 	// Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
 	//
 	// Corresponds with POST /api/wallet/topup (the `SvcStartTopUp` operationId).
 	SvcStartTopUpWithResponse(ctx context.Context, params *SvcStartTopUpParams, body SvcStartTopUpJSONRequestBody, reqEditors ...RequestEditorFn) (*SvcStartTopUpResponse, error)
 
-	// SvcGetTopUpWithResponse Says what became of a top-up
+	// SvcGetTopUpWithResponse Returns the state of a top-up
 	//
-	// OPEN: not paid yet, or pending. APPLIED: paid and credited. EXPIRED and FAILED: no money moved; these are forgotten 30 days later. UNMATCHED: paid, but not to be credited as it stands, in another currency for example; the operator sees it.
+	// OPEN: not paid yet, or pending. APPLIED: paid and credited. EXPIRED and FAILED: no money moved; these are deleted 30 days later. UNMATCHED: paid, but it cannot be credited, for example because of another currency; the operator sees it.
 	//
 	// Returns a wrapper object for the known response body format(s).
 	//
@@ -18349,9 +18349,9 @@ type ClientWithResponsesInterface interface {
 	// Corresponds with GET /api/wallet/transactions (the `SvcListWalletTransactions` operationId).
 	SvcListWalletTransactionsWithResponse(ctx context.Context, params *SvcListWalletTransactionsParams, reqEditors ...RequestEditorFn) (*SvcListWalletTransactionsResponse, error)
 
-	// SvcListAllWalletTransactionsWithResponse Reads all of the wallet's transactions, newest first, by cursor
+	// SvcListAllWalletTransactionsWithResponse Reads all the wallet's transactions, newest first, by cursor
 	//
-	// There is no last page: the cursor leads to the first transaction of the wallet. What is entered meanwhile is not among those that follow.
+	// There is no page limit: the cursor leads to the first transaction of the wallet. Transactions entered meanwhile are not included.
 	//
 	// Returns a wrapper object for the known response body format(s).
 	//
@@ -18367,18 +18367,18 @@ type ClientWithResponsesInterface interface {
 	// Corresponds with GET /api/webhooks (the `SvcListWebhooks` operationId).
 	SvcListWebhooksWithResponse(ctx context.Context, reqEditors ...RequestEditorFn) (*SvcListWebhooksResponse, error)
 
-	// SvcCreateWebhookWithBodyWithResponse Makes a webhook, at most 10 a customer
+	// SvcCreateWebhookWithBodyWithResponse Creates a webhook; a customer has at most 10
 	//
-	// Events are told by signed requests (Standard Webhooks): the headers webhook-id, webhook-timestamp and webhook-signature. A 2xx within 15 seconds takes one. Otherwise it is tried 8 times over 24 hours, each time under the same webhook-id; one that came may come again. The answer holds the secret, once.
+	// Events are sent as signed requests (Standard Webhooks) with the headers webhook-id, webhook-timestamp and webhook-signature. An answer of 2xx within 15 seconds confirms one. Otherwise it is tried 8 times over 24 hours, always under the same webhook-id; an event may arrive twice. Only this answer holds the secret.
 	//
 	// Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
 	//
 	// Corresponds with POST /api/webhooks (the `SvcCreateWebhook` operationId).
 	SvcCreateWebhookWithBodyWithResponse(ctx context.Context, params *SvcCreateWebhookParams, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*SvcCreateWebhookResponse, error)
 
-	// SvcCreateWebhookWithResponse Makes a webhook, at most 10 a customer
+	// SvcCreateWebhookWithResponse Creates a webhook; a customer has at most 10
 	//
-	// Events are told by signed requests (Standard Webhooks): the headers webhook-id, webhook-timestamp and webhook-signature. A 2xx within 15 seconds takes one. Otherwise it is tried 8 times over 24 hours, each time under the same webhook-id; one that came may come again. The answer holds the secret, once.
+	// Events are sent as signed requests (Standard Webhooks) with the headers webhook-id, webhook-timestamp and webhook-signature. An answer of 2xx within 15 seconds confirms one. Otherwise it is tried 8 times over 24 hours, always under the same webhook-id; an event may arrive twice. Only this answer holds the secret.
 	//
 	// Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
 	//
@@ -18387,14 +18387,14 @@ type ClientWithResponsesInterface interface {
 
 	// SvcDeleteWebhookWithResponse Deletes a webhook and its log
 	//
-	// What is pending is not sent any more, but for calls under way.
+	// Pending deliveries are no longer sent, except for calls under way.
 	//
 	// Returns a wrapper object for the known response body format(s).
 	//
 	// Corresponds with DELETE /api/webhooks/{id} (the `SvcDeleteWebhook` operationId).
 	SvcDeleteWebhookWithResponse(ctx context.Context, id string, reqEditors ...RequestEditorFn) (*SvcDeleteWebhookResponse, error)
 
-	// SvcGetWebhookWithResponse Answers a webhook
+	// SvcGetWebhookWithResponse Returns a webhook
 	//
 	// Access: read. Rate class: read.
 	//
@@ -18403,27 +18403,27 @@ type ClientWithResponsesInterface interface {
 	// Corresponds with GET /api/webhooks/{id} (the `SvcGetWebhook` operationId).
 	SvcGetWebhookWithResponse(ctx context.Context, id string, reqEditors ...RequestEditorFn) (*SvcGetWebhookResponse, error)
 
-	// SvcPutWebhookWithBodyWithResponse Changes where a webhook goes, and of what it tells
+	// SvcPutWebhookWithBodyWithResponse Changes a webhook's address and events
 	//
-	// It switches one on again, too. Its secret stays.
+	// It can also switch the webhook on again. The secret stays.
 	//
 	// Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
 	//
 	// Corresponds with PUT /api/webhooks/{id} (the `SvcPutWebhook` operationId).
 	SvcPutWebhookWithBodyWithResponse(ctx context.Context, id string, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*SvcPutWebhookResponse, error)
 
-	// SvcPutWebhookWithResponse Changes where a webhook goes, and of what it tells
+	// SvcPutWebhookWithResponse Changes a webhook's address and events
 	//
-	// It switches one on again, too. Its secret stays.
+	// It can also switch the webhook on again. The secret stays.
 	//
 	// Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
 	//
 	// Corresponds with PUT /api/webhooks/{id} (the `SvcPutWebhook` operationId).
 	SvcPutWebhookWithResponse(ctx context.Context, id string, body SvcPutWebhookJSONRequestBody, reqEditors ...RequestEditorFn) (*SvcPutWebhookResponse, error)
 
-	// SvcListWebhookDeliveriesWithResponse Lists what was sent to a webhook and what is pending, newest first
+	// SvcListWebhookDeliveriesWithResponse Lists a webhook's sent and pending deliveries, newest first
 	//
-	// Each stays for 30 days. Beyond 500 the oldest one that has ended goes; while 500 are pending, new events are counted as droppedEvents.
+	// Each delivery is kept for 30 days. Beyond 500, the oldest finished one is removed; while 500 are pending, new events are only counted as droppedEvents.
 	//
 	// Returns a wrapper object for the known response body format(s).
 	//
@@ -18432,34 +18432,34 @@ type ClientWithResponsesInterface interface {
 
 	// SvcRedeliverWebhookWithResponse Sends a delivery again at once, under its webhook-id
 	//
-	// One that has ended has 8 tries again. One that is pending is tried now.
+	// A finished delivery gets 8 tries again. A pending one is tried now.
 	//
 	// Returns a wrapper object for the known response body format(s).
 	//
 	// Corresponds with POST /api/webhooks/{id}/deliveries/{deliveryId}/redeliver (the `SvcRedeliverWebhook` operationId).
 	SvcRedeliverWebhookWithResponse(ctx context.Context, id string, deliveryId string, reqEditors ...RequestEditorFn) (*SvcRedeliverWebhookResponse, error)
 
-	// SvcRotateWebhookWithBodyWithResponse Gives a webhook another secret
+	// SvcRotateWebhookWithBodyWithResponse Gives a webhook a new secret
 	//
-	// The answer holds it, once. Meanwhile requests have two signatures, and either one will do. With 0 the former secret ends at once.
+	// Only this answer holds the new secret. During the overlap requests have two signatures, and either one is enough. With 0 the old secret ends at once.
 	//
 	// Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
 	//
 	// Corresponds with POST /api/webhooks/{id}/rotate (the `SvcRotateWebhook` operationId).
 	SvcRotateWebhookWithBodyWithResponse(ctx context.Context, id string, params *SvcRotateWebhookParams, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*SvcRotateWebhookResponse, error)
 
-	// SvcRotateWebhookWithResponse Gives a webhook another secret
+	// SvcRotateWebhookWithResponse Gives a webhook a new secret
 	//
-	// The answer holds it, once. Meanwhile requests have two signatures, and either one will do. With 0 the former secret ends at once.
+	// Only this answer holds the new secret. During the overlap requests have two signatures, and either one is enough. With 0 the old secret ends at once.
 	//
 	// Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
 	//
 	// Corresponds with POST /api/webhooks/{id}/rotate (the `SvcRotateWebhook` operationId).
 	SvcRotateWebhookWithResponse(ctx context.Context, id string, params *SvcRotateWebhookParams, body SvcRotateWebhookJSONRequestBody, reqEditors ...RequestEditorFn) (*SvcRotateWebhookResponse, error)
 
-	// SvcTestWebhookWithResponse Sends a WEBHOOK_TEST to a webhook, also to one that is off
+	// SvcTestWebhookWithResponse Sends a WEBHOOK_TEST to a webhook, even if it is off
 	//
-	// What came of it stands in the log.
+	// The result is in the webhook's log.
 	//
 	// Returns a wrapper object for the known response body format(s).
 	//
@@ -23624,7 +23624,7 @@ func (r SvcTestWebhookResponse) ContentType() string {
 
 // SvcListInvoicesWithResponse Lists the customer's invoices, newest first
 //
-// They are those of subscriptions, as the payment provider has told of them. Top-ups and charges are in the wallet's ledger.
+// These are the invoices for subscriptions, as reported by the payment provider. Top-ups and charges are in the wallet's ledger.
 //
 // Returns a wrapper object for the known response body format(s).
 //
@@ -23637,7 +23637,7 @@ func (c *ClientWithResponses) SvcListInvoicesWithResponse(ctx context.Context, p
 	return ParseSvcListInvoicesResponse(rsp)
 }
 
-// SvcGetCustomerWithResponse Answers the customer's profile
+// SvcGetCustomerWithResponse Returns the customer's profile
 //
 // Access: read. Rate class: read.
 //
@@ -23654,7 +23654,7 @@ func (c *ClientWithResponses) SvcGetCustomerWithResponse(ctx context.Context, pa
 
 // SvcSignUpWithBodyWithResponse Signs the customer up
 //
-// The identity provider's user id becomes the customer's reference. Reference and e-mail address never change. A token of an OpenID Connect issuer says which address is verified; the body's is the same. Of a customer with accounts that sign in here it is the address of one of them.
+// The identity provider's user id becomes the customer's reference. Reference and e-mail address never change. With a token of an OpenID Connect issuer, the body must have the address that the issuer verified. If the customer's accounts sign in here, it must have the address of one of them.
 //
 // Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
 //
@@ -23669,7 +23669,7 @@ func (c *ClientWithResponses) SvcSignUpWithBodyWithResponse(ctx context.Context,
 
 // SvcSignUpWithResponse Signs the customer up
 //
-// The identity provider's user id becomes the customer's reference. Reference and e-mail address never change. A token of an OpenID Connect issuer says which address is verified; the body's is the same. Of a customer with accounts that sign in here it is the address of one of them.
+// The identity provider's user id becomes the customer's reference. Reference and e-mail address never change. With a token of an OpenID Connect issuer, the body must have the address that the issuer verified. If the customer's accounts sign in here, it must have the address of one of them.
 //
 // Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
 //
@@ -23712,9 +23712,9 @@ func (c *ClientWithResponses) SvcPutCustomerWithResponse(ctx context.Context, bo
 	return ParseSvcPutCustomerResponse(rsp)
 }
 
-// SvcExportCustomerWithResponse Answers all that is the customer's, as one file
+// SvcExportCustomerWithResponse Returns all of the customer's data as one file
 //
-// Each line is {kind, value}. First come profile, additionalInfo, notificationPreferences, account with each passkey (accountId, passkey) of it, and grant. Then come wallet, subscription, invoice, key, webhook, group with each category and share (groupId, email) of it, schema and scraper. They are followed by site with each siteLink (siteId, link) of it, notification, feedback and transaction. Last come run with each link (jobId, url) and linkError (jobId, error) of it, and row. Values are as the other operations answer them; accounts, keys and webhooks have no secrets. Links, their errors and rows are those that are kept, of deleted groups and scrapers, too. It counts as one call, and as an open stream while it is sent. An answer that breaks off ends without its last chunk.
+// Each line is {kind, value}. First come profile, additionalInfo, notificationPreferences, account with each of its passkeys (accountId, passkey), and grant. Then come wallet, subscription, invoice, key, webhook, group with each category and share (groupId, email), schema and scraper. Then come site with each siteLink (siteId, link), notification, feedback and transaction. Last come run with each link (jobId, url) and linkError (jobId, error), and row. Values are as other operations return them; accounts, keys and webhooks have no secrets. Links, link errors and rows are all those still kept, also from deleted groups and scrapers. The call counts as one call, and as an open stream while it is sent. An interrupted answer ends without its last chunk.
 //
 // Returns a wrapper object for the known response body format(s).
 //
@@ -23742,7 +23742,7 @@ func (c *ClientWithResponses) SvcPaymentCanceledWithResponse(ctx context.Context
 	return ParseSvcPaymentCanceledResponse(rsp)
 }
 
-// SvcGetAdditionalInfoWithResponse Answers all that the customer keeps
+// SvcGetAdditionalInfoWithResponse Returns all keys and values that the customer stores
 //
 // Access: read. Rate class: read.
 //
@@ -23757,7 +23757,7 @@ func (c *ClientWithResponses) SvcGetAdditionalInfoWithResponse(ctx context.Conte
 	return ParseSvcGetAdditionalInfoResponse(rsp)
 }
 
-// SvcPutAdditionalInfoWithBodyWithResponse Keeps values under keys of the customer's own
+// SvcPutAdditionalInfoWithBodyWithResponse Stores values under keys that the customer chooses
 //
 // Keys that are not named stay as they are. A customer has at most 100 keys, and 65,536 bytes of keys and values.
 //
@@ -23772,7 +23772,7 @@ func (c *ClientWithResponses) SvcPutAdditionalInfoWithBodyWithResponse(ctx conte
 	return ParseSvcPutAdditionalInfoResponse(rsp)
 }
 
-// SvcPutAdditionalInfoWithResponse Keeps values under keys of the customer's own
+// SvcPutAdditionalInfoWithResponse Stores values under keys that the customer chooses
 //
 // Keys that are not named stay as they are. A customer has at most 100 keys, and 65,536 bytes of keys and values.
 //
@@ -23787,9 +23787,9 @@ func (c *ClientWithResponses) SvcPutAdditionalInfoWithResponse(ctx context.Conte
 	return ParseSvcPutAdditionalInfoResponse(rsp)
 }
 
-// SvcDeleteAdditionalInfoWithResponse Removes a key, and answers what remains
+// SvcDeleteAdditionalInfoWithResponse Removes a key, and returns what remains
 //
-// A key that is not there is removed already.
+// Removing a key that does not exist changes nothing.
 //
 // Returns a wrapper object for the known response body format(s).
 //
@@ -23802,7 +23802,7 @@ func (c *ClientWithResponses) SvcDeleteAdditionalInfoWithResponse(ctx context.Co
 	return ParseSvcDeleteAdditionalInfoResponse(rsp)
 }
 
-// SvcGetNotificationPreferencesWithResponse Answers by which ways the customer is told of each event
+// SvcGetNotificationPreferencesWithResponse Returns how the customer is notified of each event
 //
 // Access: read. Rate class: read.
 //
@@ -23817,9 +23817,9 @@ func (c *ClientWithResponses) SvcGetNotificationPreferencesWithResponse(ctx cont
 	return ParseSvcGetNotificationPreferencesResponse(rsp)
 }
 
-// SvcPutNotificationPreferencesWithBodyWithResponse Sets by which ways the customer is told of events
+// SvcPutNotificationPreferencesWithBodyWithResponse Sets how the customer is notified of each event
 //
-// Events that are not named stay as they are. The ways are EMAIL, IN_APP, BOTH and NONE. What cannot be sent by e-mail stands in the application.
+// Events that are not named stay as they are. The ways are EMAIL, IN_APP, BOTH and NONE. Notices that cannot be e-mailed appear in the application.
 //
 // Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
 //
@@ -23832,9 +23832,9 @@ func (c *ClientWithResponses) SvcPutNotificationPreferencesWithBodyWithResponse(
 	return ParseSvcPutNotificationPreferencesResponse(rsp)
 }
 
-// SvcPutNotificationPreferencesWithResponse Sets by which ways the customer is told of events
+// SvcPutNotificationPreferencesWithResponse Sets how the customer is notified of each event
 //
-// Events that are not named stay as they are. The ways are EMAIL, IN_APP, BOTH and NONE. What cannot be sent by e-mail stands in the application.
+// Events that are not named stay as they are. The ways are EMAIL, IN_APP, BOTH and NONE. Notices that cannot be e-mailed appear in the application.
 //
 // Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
 //
@@ -23847,7 +23847,7 @@ func (c *ClientWithResponses) SvcPutNotificationPreferencesWithResponse(ctx cont
 	return ParseSvcPutNotificationPreferencesResponse(rsp)
 }
 
-// SvcGetWalletPreferencesWithResponse Answers below which balance the wallet is low
+// SvcGetWalletPreferencesWithResponse Returns the threshold below which the balance is low
 //
 // Access: read. Rate class: read.
 //
@@ -23862,9 +23862,9 @@ func (c *ClientWithResponses) SvcGetWalletPreferencesWithResponse(ctx context.Co
 	return ParseSvcGetWalletPreferencesResponse(rsp)
 }
 
-// SvcPutWalletPreferencesWithBodyWithResponse Sets below which balance the wallet is low
+// SvcPutWalletPreferencesWithBodyWithResponse Sets the threshold below which the balance is low
 //
-// A new wallet's threshold is 5 EUR. A balance that is below the new one already is not told.
+// A new wallet's threshold is 5 EUR. If the balance is already below the new threshold, no notice is sent.
 //
 // Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
 //
@@ -23877,9 +23877,9 @@ func (c *ClientWithResponses) SvcPutWalletPreferencesWithBodyWithResponse(ctx co
 	return ParseSvcPutWalletPreferencesResponse(rsp)
 }
 
-// SvcPutWalletPreferencesWithResponse Sets below which balance the wallet is low
+// SvcPutWalletPreferencesWithResponse Sets the threshold below which the balance is low
 //
-// A new wallet's threshold is 5 EUR. A balance that is below the new one already is not told.
+// A new wallet's threshold is 5 EUR. If the balance is already below the new threshold, no notice is sent.
 //
 // Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
 //
@@ -23922,9 +23922,9 @@ func (c *ClientWithResponses) SvcUserAgreementWithResponse(ctx context.Context, 
 	return ParseSvcUserAgreementResponse(rsp)
 }
 
-// SvcStreamEventsWithResponse Streams what changes of all that is the customer's
+// SvcStreamEventsWithResponse Streams changes to the customer's runs, wallet, top-ups and notifications
 //
-// Each event has the newest state of one thing: a run, the wallet, a top-up or a notification. A thing is told of 4 times a second at most; what changes meanwhile is told together. The first frame has an id alone: what changes behind it is told. What has changed together has its id in the last of its events. After resync whatever is shown is to be read again: too much has changed since Last-Event-ID, or nobody knows.
+// Each event has the newest state of one thing: a run, the wallet, a top-up or a notification. Each thing has at most 4 events a second; changes in between are combined. The first frame has only an id, and all later changes are sent. Of events for changes made together, only the last has the id. After resync, reload what is shown: too much has changed since Last-Event-ID, or it is unknown how much.
 //
 // Returns a wrapper object for the known response body format(s).
 //
@@ -23939,7 +23939,7 @@ func (c *ClientWithResponses) SvcStreamEventsWithResponse(ctx context.Context, p
 
 // SvcIssueTicketWithResponse Makes a ticket that opens one stream of events
 //
-// For pages of browsers, which cannot send a bearer credential with a stream. It is good for a minute, once, at any server, and its stream ends with the credential that asked for it. A page that is signed in by cookie needs none. Beyond 20 of a customer the oldest one goes.
+// For browser pages, which cannot send a bearer credential with a stream. A ticket is valid for a minute, once, on any server. Its stream ends when the credential that asked for it does. A page signed in by cookie needs none. Beyond 20 tickets of a customer, the oldest one is dropped.
 //
 // Returns a wrapper object for the known response body format(s).
 //
@@ -23952,9 +23952,9 @@ func (c *ClientWithResponses) SvcIssueTicketWithResponse(ctx context.Context, re
 	return ParseSvcIssueTicketResponse(rsp)
 }
 
-// SvcGiveFeedbackWithBodyWithResponse Tells the operators of the service what the customer thinks of it
+// SvcGiveFeedbackWithBodyWithResponse Sends the customer's feedback to the operators of the service
 //
-// A customer does so 10 times a day (UTC) at most. It is kept for 400 days; the oldest makes room beyond 200.
+// A customer may send feedback 10 times a day (UTC). It is kept for 400 days; beyond 200, the oldest is removed.
 //
 // Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
 //
@@ -23967,9 +23967,9 @@ func (c *ClientWithResponses) SvcGiveFeedbackWithBodyWithResponse(ctx context.Co
 	return ParseSvcGiveFeedbackResponse(rsp)
 }
 
-// SvcGiveFeedbackWithResponse Tells the operators of the service what the customer thinks of it
+// SvcGiveFeedbackWithResponse Sends the customer's feedback to the operators of the service
 //
-// A customer does so 10 times a day (UTC) at most. It is kept for 400 days; the oldest makes room beyond 200.
+// A customer may send feedback 10 times a day (UTC). It is kept for 400 days; beyond 200, the oldest is removed.
 //
 // Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
 //
@@ -23984,7 +23984,7 @@ func (c *ClientWithResponses) SvcGiveFeedbackWithResponse(ctx context.Context, p
 
 // SvcGenerateKeyWithResponse Makes an API key
 //
-// The answer holds the whole key, once. Its secret has 256 random bits. Keys of scope LLM_READ and LLM_FULL cannot make keys. A key that has expired is refused like an unknown one, and stays in the list until it is deleted.
+// Only this answer holds the whole key. Its secret has 256 random bits. Keys of scope LLM_READ and LLM_FULL cannot make keys. An expired key is refused like an unknown one, and stays in the list until it is deleted.
 //
 // Returns a wrapper object for the known response body format(s).
 //
@@ -24012,7 +24012,7 @@ func (c *ClientWithResponses) SvcListKeysWithResponse(ctx context.Context, param
 	return ParseSvcListKeysResponse(rsp)
 }
 
-// SvcWhoamiWithResponse Says who the credential belongs to
+// SvcWhoamiWithResponse Returns who the credential belongs to
 //
 // Access: read. Rate class: read.
 //
@@ -24029,7 +24029,7 @@ func (c *ClientWithResponses) SvcWhoamiWithResponse(ctx context.Context, reqEdit
 
 // SvcDeleteKeyWithResponse Revokes an API key at once
 //
-// A key may revoke any key of its customer, itself included; keys of scope LLM_READ may not.
+// A key may revoke any key of its customer, itself included; keys of scope LLM_READ cannot.
 //
 // Returns a wrapper object for the known response body format(s).
 //
@@ -24044,7 +24044,7 @@ func (c *ClientWithResponses) SvcDeleteKeyWithResponse(ctx context.Context, id s
 
 // SvcListNotificationsWithResponse Lists the customer's notifications, newest first
 //
-// They stay for 90 days. Beyond 1,000 the oldest one that was read goes. While none was read, the newest one counts those that find no room.
+// Notifications are kept for 90 days. Beyond 1,000, the oldest read one is removed. If none was read, the newest one counts those that found no room.
 //
 // Returns a wrapper object for the known response body format(s).
 //
@@ -24057,9 +24057,9 @@ func (c *ClientWithResponses) SvcListNotificationsWithResponse(ctx context.Conte
 	return ParseSvcListNotificationsResponse(rsp)
 }
 
-// SvcReadNotificationsWithResponse Notes that all notifications were read
+// SvcReadNotificationsWithResponse Marks all notifications as read
 //
-// Answers how many are unread then: those that came meanwhile.
+// Returns how many are then unread: those that came meanwhile.
 //
 // Returns a wrapper object for the known response body format(s).
 //
@@ -24087,9 +24087,9 @@ func (c *ClientWithResponses) SvcCountUnreadNotificationsWithResponse(ctx contex
 	return ParseSvcCountUnreadNotificationsResponse(rsp)
 }
 
-// SvcPutNotificationWithBodyWithResponse Notes that a notification was read, or that it was not
+// SvcPutNotificationWithBodyWithResponse Marks a notification as read or unread
 //
-// Answers how many are unread then.
+// Returns how many are then unread.
 //
 // Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
 //
@@ -24102,9 +24102,9 @@ func (c *ClientWithResponses) SvcPutNotificationWithBodyWithResponse(ctx context
 	return ParseSvcPutNotificationResponse(rsp)
 }
 
-// SvcPutNotificationWithResponse Notes that a notification was read, or that it was not
+// SvcPutNotificationWithResponse Marks a notification as read or unread
 //
-// Answers how many are unread then.
+// Returns how many are then unread.
 //
 // Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
 //
@@ -24119,7 +24119,7 @@ func (c *ClientWithResponses) SvcPutNotificationWithResponse(ctx context.Context
 
 // SvcListPlansWithResponse Lists the legacy plans with their features and limits, by level
 //
-// A customer without a subscription pays as it goes. It has every feature, and none of these limits.
+// A customer without a subscription is on pay-as-you-go. It has every feature and none of these limits.
 //
 // Returns a wrapper object for the known response body format(s).
 //
@@ -24149,7 +24149,7 @@ func (c *ClientWithResponses) SvcListCustomerSchemasWithResponse(ctx context.Con
 
 // SvcCreateCustomerSchemaWithBodyWithResponse Creates a schema of the customer, or replaces the one with the given id
 //
-// The content is compiled: what cannot check a row is refused, with its place. Runs that began before a change go on with the schema as it was.
+// The content is compiled: a schema that cannot check rows is refused, and the error says where. Runs that began before a change continue with the old schema.
 //
 // Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
 //
@@ -24164,7 +24164,7 @@ func (c *ClientWithResponses) SvcCreateCustomerSchemaWithBodyWithResponse(ctx co
 
 // SvcCreateCustomerSchemaWithResponse Creates a schema of the customer, or replaces the one with the given id
 //
-// The content is compiled: what cannot check a row is refused, with its place. Runs that began before a change go on with the schema as it was.
+// The content is compiled: a schema that cannot check rows is refused, and the error says where. Runs that began before a change continue with the old schema.
 //
 // Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
 //
@@ -24179,7 +24179,7 @@ func (c *ClientWithResponses) SvcCreateCustomerSchemaWithResponse(ctx context.Co
 
 // SvcDeleteCustomerSchemaWithResponse Deletes a schema of the customer after a preview
 //
-// Needs the token of a preview, as ?token= or X-Preview-Token; without one, a preview of the same deletion by the same customer that still holds. AI_CONF scrapers that refer to the schema stay and fail at their next run.
+// Needs the token of a preview, as ?token= or X-Preview-Token. Without ?token= or the header, a valid preview of the same deletion by the same customer is enough. AI_CONF scrapers that refer to the schema stay, and fail at their next run.
 //
 // Returns a wrapper object for the known response body format(s).
 //
@@ -24192,9 +24192,9 @@ func (c *ClientWithResponses) SvcDeleteCustomerSchemaWithResponse(ctx context.Co
 	return ParseSvcDeleteCustomerSchemaResponse(rsp)
 }
 
-// SvcPreviewDeleteCustomerSchemaWithResponse Shows what the deletion of a schema of the customer would do
+// SvcPreviewDeleteCustomerSchemaWithResponse Shows what deleting a schema of the customer would do
 //
-// Show its warnings before the deletion. The token lets that through once, within 5 minutes, with the same parameters, unless what hangs on the target changes meanwhile.
+// Show the warnings to the user before the deletion. The token is valid once, within 5 minutes, with the same parameters, unless what depends on the target changes meanwhile.
 //
 // Returns a wrapper object for the known response body format(s).
 //
@@ -24224,7 +24224,7 @@ func (c *ClientWithResponses) SvcGetSchemaWithResponse(ctx context.Context, id s
 
 // SvcListSchemaItemsWithResponse Lists common field names with their JSON types
 //
-// AI_CONF finds these in what pages state; other names work too.
+// AI_CONF finds these fields in pages' structured data; other names work, too.
 //
 // Returns a wrapper object for the known response body format(s).
 //
@@ -24239,7 +24239,7 @@ func (c *ClientWithResponses) SvcListSchemaItemsWithResponse(ctx context.Context
 
 // SvcCreateScraperWithBodyWithResponse Creates a scraper, or replaces the one with the given id
 //
-// All of it is sent always. An id that is not one of the customer's scrapers is refused. What this version cannot run (other types) is refused with type_not_runnable rather than kept and ignored. Of a FILE scraper, sent with its id, name, groupRef and config.retentionCount may change; what it has none of is refused. Rows stay in the group that they were stored in. MARKETPLACE and SEARCH_ENGINE_SEARCH have fields of their own. Rows of a shop have position (in a list), title, url, price, priceMax, listPrice, currency, availability, condition and brand. They have sku, gtin, mpn, productId, category, rating, reviewCount, image, images, description and platform, too. Rows of a search have position, title, url, snippet, kind, query and page. APPLICATION_LD_JSON has a row for each thing that a page states (a Product, each element of an ItemList, each variant of a ProductGroup). Its properties are columns. Those of items within it are joined with an underscore (offers_price, brand_name). Several values are an array, and references are followed. itemsConfig may choose and name some, by column or by path (offers.price). AI_CONF has the properties of its schema. A row that does not fit the schema is dropped, not stored and not charged. A page that has no other ends with the error row_rejected. It is model_unavailable or model_limit_reached where the language model, asked for what the page does not state, gave no answer. It is no_rows where the page states nothing and there is no model.
+// Always send the whole scraper. An id that is not one of the customer's scrapers is refused. Types that this version cannot run are refused with type_not_runnable. For a FILE scraper, sent with its id, only name, groupRef and config.retentionCount may change; settings that it does not have are refused. Rows stay in the group in which they were stored. MARKETPLACE and SEARCH_ENGINE_SEARCH have fixed fields. Shop rows have position (in a list), title, url, price, priceMax, listPrice, currency, availability, condition and brand. They also have sku, gtin, mpn, productId, category, rating, reviewCount, image, images, description and platform. Search rows have position, title, url, snippet, kind, query and page. APPLICATION_LD_JSON makes a row for each thing in the page's structured data: a Product, each element of an ItemList, each variant of a ProductGroup. Its properties are columns. Names of nested properties are joined with an underscore (offers_price, brand_name). Several values become an array, and references are followed. itemsConfig may select and rename columns, by column or by path (offers.price). AI_CONF has the properties of its schema. A row that does not fit the schema is neither stored nor charged. If a page has only such rows, it ends with the error row_rejected. If the language model was asked for missing values and gave no answer, the error is model_unavailable or model_limit_reached. If the page states nothing and there is no model, it is no_rows.
 //
 // Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
 //
@@ -24254,7 +24254,7 @@ func (c *ClientWithResponses) SvcCreateScraperWithBodyWithResponse(ctx context.C
 
 // SvcCreateScraperWithResponse Creates a scraper, or replaces the one with the given id
 //
-// All of it is sent always. An id that is not one of the customer's scrapers is refused. What this version cannot run (other types) is refused with type_not_runnable rather than kept and ignored. Of a FILE scraper, sent with its id, name, groupRef and config.retentionCount may change; what it has none of is refused. Rows stay in the group that they were stored in. MARKETPLACE and SEARCH_ENGINE_SEARCH have fields of their own. Rows of a shop have position (in a list), title, url, price, priceMax, listPrice, currency, availability, condition and brand. They have sku, gtin, mpn, productId, category, rating, reviewCount, image, images, description and platform, too. Rows of a search have position, title, url, snippet, kind, query and page. APPLICATION_LD_JSON has a row for each thing that a page states (a Product, each element of an ItemList, each variant of a ProductGroup). Its properties are columns. Those of items within it are joined with an underscore (offers_price, brand_name). Several values are an array, and references are followed. itemsConfig may choose and name some, by column or by path (offers.price). AI_CONF has the properties of its schema. A row that does not fit the schema is dropped, not stored and not charged. A page that has no other ends with the error row_rejected. It is model_unavailable or model_limit_reached where the language model, asked for what the page does not state, gave no answer. It is no_rows where the page states nothing and there is no model.
+// Always send the whole scraper. An id that is not one of the customer's scrapers is refused. Types that this version cannot run are refused with type_not_runnable. For a FILE scraper, sent with its id, only name, groupRef and config.retentionCount may change; settings that it does not have are refused. Rows stay in the group in which they were stored. MARKETPLACE and SEARCH_ENGINE_SEARCH have fixed fields. Shop rows have position (in a list), title, url, price, priceMax, listPrice, currency, availability, condition and brand. They also have sku, gtin, mpn, productId, category, rating, reviewCount, image, images, description and platform. Search rows have position, title, url, snippet, kind, query and page. APPLICATION_LD_JSON makes a row for each thing in the page's structured data: a Product, each element of an ItemList, each variant of a ProductGroup. Its properties are columns. Names of nested properties are joined with an underscore (offers_price, brand_name). Several values become an array, and references are followed. itemsConfig may select and rename columns, by column or by path (offers.price). AI_CONF has the properties of its schema. A row that does not fit the schema is neither stored nor charged. If a page has only such rows, it ends with the error row_rejected. If the language model was asked for missing values and gave no answer, the error is model_unavailable or model_limit_reached. If the page states nothing and there is no model, it is no_rows.
 //
 // Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
 //
@@ -24267,9 +24267,9 @@ func (c *ClientWithResponses) SvcCreateScraperWithResponse(ctx context.Context, 
 	return ParseSvcCreateScraperResponse(rsp)
 }
 
-// SvcReleaseScraperJobWithResponse Has a run that is held back count as its scraper's last one
+// SvcReleaseScraperJobWithResponse Releases a run that is held back, so that it counts as its scraper's last run
 //
-// A run of a group with quarantine that is unlike the runs before it is held back; its quarantineReason says why. Released, it counts, and later runs are compared with it, too. A run that is not held back stays as it is.
+// In a group with quarantine, a run that is unlike earlier ones is held back; its quarantineReason says why. Once released, it counts, and later runs are compared with it, too. A run that is not held back stays as it is.
 //
 // Returns a wrapper object for the known response body format(s).
 //
@@ -24284,7 +24284,7 @@ func (c *ClientWithResponses) SvcReleaseScraperJobWithResponse(ctx context.Conte
 
 // SvcStreamScraperJobWithResponse Streams the progress of a run
 //
-// Events named status, each with the whole progress. The first one comes at once. The last one has the final state, and then the stream ends. Ids are the job's index in the log of changes. Whoever comes back gets the newest state first, so nothing that Last-Event-ID names has to be sent again.
+// Events named status, each with the whole progress. The first event comes at once. The last one has the final state, and then the stream ends. Ids are the job's index in the change log. A client that reconnects gets the newest state first, so nothing is replayed from Last-Event-ID.
 //
 // Returns a wrapper object for the known response body format(s).
 //
@@ -24297,9 +24297,9 @@ func (c *ClientWithResponses) SvcStreamScraperJobWithResponse(ctx context.Contex
 	return ParseSvcStreamScraperJobResponse(rsp)
 }
 
-// SvcPreviewScraperFromCurlWithBodyWithResponse Proposes scrapers for the answer to a request, given as a curl command
+// SvcPreviewScraperFromCurlWithBodyWithResponse Proposes scrapers for the answer to a request given as a curl command
 //
-// Every strategy that fits the page is tried. What makes rows is proposed, the best first, each with its first rows. A run would give the same ones. An empty array says that nothing was found, and the header Shoal-Reason why. The page is fetched and paid like any other. One on which nothing was found costs nothing. Nothing is saved. The call waits up to 55 s; who hangs up ends it.
+// Every strategy that fits the page is tried. Those that make rows are proposed, best first, each with its first rows. A run would give the same rows. If nothing was found, the array is empty and the header Shoal-Reason says why. The page is fetched and charged like any other. If nothing was found, it costs nothing. Nothing is saved. The call waits up to 55 s; disconnecting ends it.
 //
 // Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
 //
@@ -24312,9 +24312,9 @@ func (c *ClientWithResponses) SvcPreviewScraperFromCurlWithBodyWithResponse(ctx 
 	return ParseSvcPreviewScraperFromCurlResponse(rsp)
 }
 
-// SvcPreviewScraperFromCurlWithResponse Proposes scrapers for the answer to a request, given as a curl command
+// SvcPreviewScraperFromCurlWithResponse Proposes scrapers for the answer to a request given as a curl command
 //
-// Every strategy that fits the page is tried. What makes rows is proposed, the best first, each with its first rows. A run would give the same ones. An empty array says that nothing was found, and the header Shoal-Reason why. The page is fetched and paid like any other. One on which nothing was found costs nothing. Nothing is saved. The call waits up to 55 s; who hangs up ends it.
+// Every strategy that fits the page is tried. Those that make rows are proposed, best first, each with its first rows. A run would give the same rows. If nothing was found, the array is empty and the header Shoal-Reason says why. The page is fetched and charged like any other. If nothing was found, it costs nothing. Nothing is saved. The call waits up to 55 s; disconnecting ends it.
 //
 // Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
 //
@@ -24329,7 +24329,7 @@ func (c *ClientWithResponses) SvcPreviewScraperFromCurlWithResponse(ctx context.
 
 // SvcPreviewPageWithBodyWithResponse Shows a page to pick fields on
 //
-// The page comes as elements and texts without attributes, so that it can be shown without anything of it running, loading or sending. Scripts, styles and images are left out, and so is what is beyond 480 KiB or 10,000 elements. The page is fetched and paid like any other, and is kept for 10 minutes. Picks on it, and calls for the same address, are free until then, as far as the cache does not lose it. Nothing is saved.
+// The page comes as elements and texts without attributes, so that nothing in it can run, load or send. Scripts, styles and images are left out, and so is everything beyond 480 KiB or 10,000 elements. The page is fetched and charged like any other, and is kept for 10 minutes. Until then, picks on it and calls for the same address are free, unless the cache loses it. Nothing is saved.
 //
 // Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
 //
@@ -24344,7 +24344,7 @@ func (c *ClientWithResponses) SvcPreviewPageWithBodyWithResponse(ctx context.Con
 
 // SvcPreviewPageWithResponse Shows a page to pick fields on
 //
-// The page comes as elements and texts without attributes, so that it can be shown without anything of it running, loading or sending. Scripts, styles and images are left out, and so is what is beyond 480 KiB or 10,000 elements. The page is fetched and paid like any other, and is kept for 10 minutes. Picks on it, and calls for the same address, are free until then, as far as the cache does not lose it. Nothing is saved.
+// The page comes as elements and texts without attributes, so that nothing in it can run, load or send. Scripts, styles and images are left out, and so is everything beyond 480 KiB or 10,000 elements. The page is fetched and charged like any other, and is kept for 10 minutes. Until then, picks on it and calls for the same address are free, unless the cache loses it. Nothing is saved.
 //
 // Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
 //
@@ -24357,9 +24357,9 @@ func (c *ClientWithResponses) SvcPreviewPageWithResponse(ctx context.Context, pa
 	return ParseSvcPreviewPageResponse(rsp)
 }
 
-// SvcPickOnPageWithBodyWithResponse Makes a field of an element of a page, and rows of all fields
+// SvcPickOnPageWithBodyWithResponse Makes a field from an element of a page, and rows from all fields
 //
-// The page was asked for by POST /api/scraper-simple/page, and is kept for 10 minutes: a pick fetches nothing and costs nothing. The first field of MULTIPLE_PRODUCTS is found in all elements that stand like the picked one. Each is a row, and later fields are found in each row. Rows are of the page as it is kept. Where its end is left out, a run has more of them.
+// The page comes from POST /api/scraper-simple/page, and is kept for 10 minutes: a pick fetches nothing and costs nothing. The first field of MULTIPLE_PRODUCTS matches all elements in positions like the picked one. Each is a row, and later fields are found within each row. Rows are made from the kept page. If its end was left out, a run has more rows.
 //
 // Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
 //
@@ -24372,9 +24372,9 @@ func (c *ClientWithResponses) SvcPickOnPageWithBodyWithResponse(ctx context.Cont
 	return ParseSvcPickOnPageResponse(rsp)
 }
 
-// SvcPickOnPageWithResponse Makes a field of an element of a page, and rows of all fields
+// SvcPickOnPageWithResponse Makes a field from an element of a page, and rows from all fields
 //
-// The page was asked for by POST /api/scraper-simple/page, and is kept for 10 minutes: a pick fetches nothing and costs nothing. The first field of MULTIPLE_PRODUCTS is found in all elements that stand like the picked one. Each is a row, and later fields are found in each row. Rows are of the page as it is kept. Where its end is left out, a run has more of them.
+// The page comes from POST /api/scraper-simple/page, and is kept for 10 minutes: a pick fetches nothing and costs nothing. The first field of MULTIPLE_PRODUCTS matches all elements in positions like the picked one. Each is a row, and later fields are found within each row. Rows are made from the kept page. If its end was left out, a run has more rows.
 //
 // Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
 //
@@ -24387,9 +24387,9 @@ func (c *ClientWithResponses) SvcPickOnPageWithResponse(ctx context.Context, bod
 	return ParseSvcPickOnPageResponse(rsp)
 }
 
-// SvcPreviewFromUrlWithBodyWithResponse Looks for fields on a page by their names
+// SvcPreviewFromUrlWithBodyWithResponse Finds fields on a page by name
 //
-// The names are hints. They are looked up in what the page states for machines, in its tables and lists of labels, and in elements that are called so. What a proposal for the page would find counts, too. Where the server has one, a language model is asked for the rest. Of a list the first item counts. The page is fetched and paid like any other. One that says nothing of what is asked costs nothing, and the header Shoal-Reason says why. Nothing is saved.
+// The names are hints. They are looked up in the page's structured data, in its tables and label lists, and in elements with such names. What a proposal for the page would find counts, too. If the server has a language model, it is asked for the rest. If the page is a list, the first item counts. The page is fetched and charged like any other. If none of the fields is found, it costs nothing, and the header Shoal-Reason says why. Nothing is saved.
 //
 // Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
 //
@@ -24402,9 +24402,9 @@ func (c *ClientWithResponses) SvcPreviewFromUrlWithBodyWithResponse(ctx context.
 	return ParseSvcPreviewFromUrlResponse(rsp)
 }
 
-// SvcPreviewFromUrlWithResponse Looks for fields on a page by their names
+// SvcPreviewFromUrlWithResponse Finds fields on a page by name
 //
-// The names are hints. They are looked up in what the page states for machines, in its tables and lists of labels, and in elements that are called so. What a proposal for the page would find counts, too. Where the server has one, a language model is asked for the rest. Of a list the first item counts. The page is fetched and paid like any other. One that says nothing of what is asked costs nothing, and the header Shoal-Reason says why. Nothing is saved.
+// The names are hints. They are looked up in the page's structured data, in its tables and label lists, and in elements with such names. What a proposal for the page would find counts, too. If the server has a language model, it is asked for the rest. If the page is a list, the first item counts. The page is fetched and charged like any other. If none of the fields is found, it costs nothing, and the header Shoal-Reason says why. Nothing is saved.
 //
 // Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
 //
@@ -24419,7 +24419,7 @@ func (c *ClientWithResponses) SvcPreviewFromUrlWithResponse(ctx context.Context,
 
 // SvcPreviewScraperFromUrlWithBodyWithResponse Proposes scrapers for a page
 //
-// Every strategy that fits the page is tried. What makes rows is proposed, the best first, each with its first rows. A run would give the same ones. An empty array says that nothing was found, and the header Shoal-Reason why. The page is fetched and paid like any other. One on which nothing was found costs nothing. Nothing is saved. The call waits up to 55 s; who hangs up ends it.
+// Every strategy that fits the page is tried. Those that make rows are proposed, best first, each with its first rows. A run would give the same rows. If nothing was found, the array is empty and the header Shoal-Reason says why. The page is fetched and charged like any other. If nothing was found, it costs nothing. Nothing is saved. The call waits up to 55 s; disconnecting ends it.
 //
 // Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
 //
@@ -24434,7 +24434,7 @@ func (c *ClientWithResponses) SvcPreviewScraperFromUrlWithBodyWithResponse(ctx c
 
 // SvcPreviewScraperFromUrlWithResponse Proposes scrapers for a page
 //
-// Every strategy that fits the page is tried. What makes rows is proposed, the best first, each with its first rows. A run would give the same ones. An empty array says that nothing was found, and the header Shoal-Reason why. The page is fetched and paid like any other. One on which nothing was found costs nothing. Nothing is saved. The call waits up to 55 s; who hangs up ends it.
+// Every strategy that fits the page is tried. Those that make rows are proposed, best first, each with its first rows. A run would give the same rows. If nothing was found, the array is empty and the header Shoal-Reason says why. The page is fetched and charged like any other. If nothing was found, it costs nothing. Nothing is saved. The call waits up to 55 s; disconnecting ends it.
 //
 // Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
 //
@@ -24447,7 +24447,7 @@ func (c *ClientWithResponses) SvcPreviewScraperFromUrlWithResponse(ctx context.C
 	return ParseSvcPreviewScraperFromUrlResponse(rsp)
 }
 
-// SvcGetConfigParametersWithResponse Answers the limits of the caller's file uploads
+// SvcGetConfigParametersWithResponse Returns the limits of the caller's file uploads
 //
 // Access: read. Rate class: read.
 //
@@ -24464,7 +24464,7 @@ func (c *ClientWithResponses) SvcGetConfigParametersWithResponse(ctx context.Con
 
 // SvcDeleteRunDataWithResponse Deletes a run's rows after a preview
 //
-// Needs the token of a preview, as ?token= or X-Preview-Token; without one, a preview of the same deletion by the same customer that still holds. A run that is under way is stopped. Nobody sees its rows from then on, and they go in the background. The scraper's last run is the one before it. Its record stays, and so does what was charged.
+// Needs the token of a preview, as ?token= or X-Preview-Token. Without ?token= or the header, a valid preview of the same deletion by the same customer is enough. A run under way is stopped. Its rows are hidden at once and deleted in the background. The run before it becomes the scraper's last run. Its record and its charges stay.
 //
 // Returns a wrapper object for the known response body format(s).
 //
@@ -24477,9 +24477,9 @@ func (c *ClientWithResponses) SvcDeleteRunDataWithResponse(ctx context.Context, 
 	return ParseSvcDeleteRunDataResponse(rsp)
 }
 
-// SvcGetDataWithResponse Reads rows to their end, page by page, by cursor
+// SvcGetDataWithResponse Reads all rows, page by page, by cursor
 //
-// Rows come in the order in which they were stored, unless sort names a field. A read sees what was there when it began: rows stored later need a new read. A cursor is refused once rows that it reads are deleted. A page may have fewer rows than limit although more follow, when they are large. The rows of a scraper that had runs in several groups come group by group, unless they are sorted. In the order of a field numbers, and text that is a number, come first. Other text follows by code point (its first 256 bytes), then booleans, then other values. Rows without the field or with null are last, whatever the direction. Equal ones come as they were stored. The first two pages look at all rows each, and then one of 50,000 rows does. Others cost their own share if they are asked for within two minutes of the one before. Skip to pages far behind.
+// Rows come in the order in which they were stored, unless sort names a field. A read sees the rows that existed when it began; rows stored later need a new read. A cursor is refused once rows that it reads are deleted. A page of large rows may have fewer than limit although more follow. If a scraper had runs in several groups, its rows come group by group, unless sorted. When sorted by a field, numbers and numeric text come first. Other text follows by code point (its first 256 bytes), then booleans, then other values. Rows with null or without the field come last in either direction. Equal rows stay in the order in which they were stored. Sorting scans all rows for each of the first two pages, and then once for each 50,000 rows. Other pages are cheap within two minutes of the previous one. To reach a distant page, use skip.
 //
 // Returns a wrapper object for the known response body format(s).
 //
@@ -24494,7 +24494,7 @@ func (c *ClientWithResponses) SvcGetDataWithResponse(ctx context.Context, params
 
 // SvcDiffRunsWithResponse Compares the rows of two runs of a scraper
 //
-// It answers the rows that were added, removed or changed, with what they were before. Both runs have ended. null counts as a member that is not there. What was added or changed comes in the order of the newer run, then what was removed in that of the older one. Beyond 200,000 rows it comes so part by part. A page costs its own share if it is asked for within two minutes of the one before. Later it may compare both runs anew, so a long comparison is best read as jsonl. A key that no row has is refused.
+// It returns the rows that were added, removed or changed, with their previous values. Both runs must have ended. A null member counts as absent. Added and changed rows come first, in the order of the newer run. Removed rows follow in the order of the older run. Beyond 200,000 rows, this order holds within each part. The next page is cheap within two minutes of the previous one. After that both runs may be compared again, so read a long comparison as jsonl. A key that no row has is refused.
 //
 // Returns a wrapper object for the known response body format(s).
 //
@@ -24507,9 +24507,9 @@ func (c *ClientWithResponses) SvcDiffRunsWithResponse(ctx context.Context, param
 	return ParseSvcDiffRunsResponse(rsp)
 }
 
-// SvcExportDataWithResponse Answers rows as one file, whatever their number
+// SvcExportDataWithResponse Returns any number of rows as one file
 //
-// It counts as one call, and as an open stream while it is sent. Rows come as by GET /api/scraper/data: in the order in which they were stored, or of sort, as they were when the call came. A sorted file looks at all rows once for each 50,000 of them. jsonl is each row as it was stored, one a line. The columns of other formats are the configured fields in their order, then all others in the order in which rows first have them. Those that the server adds (_…) come last. With fields, the columns are exactly those. No cell holds a formula. xlsx is a sheet called data: 100,000 rows and 256 MiB of them at most, else export_too_large. Text beyond 32,767 characters is cut there, and control characters that a sheet cannot hold are replaced. Numbers of more than 15 digits are text. In parquet a column has the type that all its values have: text, boolean, integer of 64 bits, or double. Where that would change one, and for objects and arrays, the column is JSON. It has 2,000 columns at most, the others 16,384. An answer that breaks off ends without its last chunk.
+// The call counts as one call, and as an open stream while it is sent. As in GET /api/scraper/data, rows come in the order in which they were stored, or by sort. They are as of the call. A sorted file scans all rows once for each 50,000 of them. jsonl has each row as stored, one per line. In other formats, columns are the configured fields in their order, then others in order of first appearance. Columns that the server adds (_…) come last. With fields, the columns are exactly those. No cell holds a formula. xlsx has one sheet called data, with at most 100,000 rows and 256 MiB of rows; more gives export_too_large. In xlsx, text is cut at 32,767 characters, and control characters that a sheet cannot hold are replaced. Numbers of more than 15 digits become text. A parquet column has the type of all its values: text, boolean, 64-bit integer or double. If that would change a value, and for objects and arrays, the column is JSON. parquet has at most 2,000 columns, the other formats 16,384. An interrupted answer ends without its last chunk.
 //
 // Returns a wrapper object for the known response body format(s).
 //
@@ -24522,7 +24522,7 @@ func (c *ClientWithResponses) SvcExportDataWithResponse(ctx context.Context, par
 	return ParseSvcExportDataResponse(rsp)
 }
 
-// SvcListKeptExportsWithResponse Lists the customer's kept exports, the newest first
+// SvcListKeptExportsWithResponse Lists the customer's kept exports, newest first
 //
 // Access: read. Feature of plans: DATA_EXPORT. Rate class: read.
 //
@@ -24537,9 +24537,9 @@ func (c *ClientWithResponses) SvcListKeptExportsWithResponse(ctx context.Context
 	return ParseSvcListKeptExportsResponse(rsp)
 }
 
-// SvcKeepExportWithResponse Has rows written to a file that is kept for 7 days
+// SvcKeepExportWithResponse Writes rows to a file that is kept for 7 days
 //
-// The file has the rows as they are when the call comes, in the form of GET /api/scraper/data/export. It is written in the background: its state is WAITING, then READY or FAILED. It fails when rows were removed before it was written. It is not written, or read, once whoever asked for it may not read the rows any more. A customer keeps 20 exports at most, and 8 GiB of files. One file has at most 4 GiB.
+// The file has the rows as of the call, in the format of GET /api/scraper/data/export. It is written in the background: its state is WAITING, then READY or FAILED. It fails if rows are removed before it is written. It can neither be written nor read once its creator may no longer read the rows. A customer keeps at most 20 exports and 8 GiB of files. A file has at most 4 GiB.
 //
 // Returns a wrapper object for the known response body format(s).
 //
@@ -24552,7 +24552,7 @@ func (c *ClientWithResponses) SvcKeepExportWithResponse(ctx context.Context, par
 	return ParseSvcKeepExportResponse(rsp)
 }
 
-// SvcDeleteKeptExportWithResponse Removes a kept export with its file, or gives it up
+// SvcDeleteKeptExportWithResponse Removes a kept export with its file, or cancels it
 //
 // Access: write. Rate class: general.
 //
@@ -24567,7 +24567,7 @@ func (c *ClientWithResponses) SvcDeleteKeptExportWithResponse(ctx context.Contex
 	return ParseSvcDeleteKeptExportResponse(rsp)
 }
 
-// SvcGetKeptExportWithResponse Says how it stands with a kept export
+// SvcGetKeptExportWithResponse Returns the state of a kept export
 //
 // Access: read. Feature of plans: DATA_EXPORT. Rate class: read.
 //
@@ -24582,9 +24582,9 @@ func (c *ClientWithResponses) SvcGetKeptExportWithResponse(ctx context.Context, 
 	return ParseSvcGetKeptExportResponse(rsp)
 }
 
-// SvcDownloadKeptExportWithResponse Answers the file of a kept export, or a range of its bytes
+// SvcDownloadKeptExportWithResponse Returns the file of a kept export, or a range of its bytes
 //
-// A download that broke off goes on with Range, and with the ETag in If-Range it never mixes two files. While the export is not READY the answer is 409 export_not_ready. It breaks off when the caller may not read the rows any more.
+// Resume an interrupted download with Range, and send the ETag in If-Range so that two files never mix. Until the export is READY the answer is 409 export_not_ready. The answer breaks off when the caller may no longer read the rows.
 //
 // Returns a wrapper object for the known response body format(s).
 //
@@ -24629,7 +24629,7 @@ func (c *ClientWithResponses) SvcListCategoriesWithResponse(ctx context.Context,
 
 // SvcPutCategoryWithBodyWithResponse Saves a filter of a group's rows under a name
 //
-// Reads and downloads of the group take it as categories. A category that has the name gets the filter, and keeps its id. A group has at most 100, the groups of a customer 1,000.
+// Reads and downloads of the group take it in categories. An existing category of that name gets the new filter, and keeps its id. A group has at most 100 categories, a customer's groups together 1,000.
 //
 // Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
 //
@@ -24644,7 +24644,7 @@ func (c *ClientWithResponses) SvcPutCategoryWithBodyWithResponse(ctx context.Con
 
 // SvcPutCategoryWithResponse Saves a filter of a group's rows under a name
 //
-// Reads and downloads of the group take it as categories. A category that has the name gets the filter, and keeps its id. A group has at most 100, the groups of a customer 1,000.
+// Reads and downloads of the group take it in categories. An existing category of that name gets the new filter, and keeps its id. A group has at most 100 categories, a customer's groups together 1,000.
 //
 // Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
 //
@@ -24659,7 +24659,7 @@ func (c *ClientWithResponses) SvcPutCategoryWithResponse(ctx context.Context, id
 
 // SvcDeleteCategoryWithResponse Deletes a category after a preview
 //
-// Needs the token of a preview, as ?token= or X-Preview-Token; without one, a preview of the same deletion by the same customer that still holds. Rows stay.
+// Needs the token of a preview, as ?token= or X-Preview-Token. Without ?token= or the header, a valid preview of the same deletion by the same customer is enough. Rows stay.
 //
 // Returns a wrapper object for the known response body format(s).
 //
@@ -24672,9 +24672,9 @@ func (c *ClientWithResponses) SvcDeleteCategoryWithResponse(ctx context.Context,
 	return ParseSvcDeleteCategoryResponse(rsp)
 }
 
-// SvcPreviewDeleteCategoryWithResponse Shows what the deletion of a category would do
+// SvcPreviewDeleteCategoryWithResponse Shows what deleting a category would do
 //
-// Show its warnings before the deletion. The token lets that through once, within 5 minutes, with the same parameters, unless what hangs on the target changes meanwhile.
+// Show the warnings to the user before the deletion. The token is valid once, within 5 minutes, with the same parameters, unless what depends on the target changes meanwhile.
 //
 // Returns a wrapper object for the known response body format(s).
 //
@@ -24689,7 +24689,7 @@ func (c *ClientWithResponses) SvcPreviewDeleteCategoryWithResponse(ctx context.C
 
 // SvcGetGroupDataClientWithResponse Reads a group's rows by page, with every scraped text marked as data
 //
-// Each text becomes an object that says where it was scraped. It is cut at 2,000 characters. Control characters but tabs and line breaks go, and so do those that override the direction of writing. Nothing else of a text is rewritten. Numbers, booleans, null and members that begin with _ stay as they are.
+// Each text becomes an object that says where it was scraped. It is cut at 2,000 characters. Control characters except tabs and line breaks are removed, and so are those that override the writing direction. Otherwise texts are unchanged. Numbers, booleans, null and members that begin with _ stay as they are.
 //
 // Returns a wrapper object for the known response body format(s).
 //
@@ -24702,9 +24702,9 @@ func (c *ClientWithResponses) SvcGetGroupDataClientWithResponse(ctx context.Cont
 	return ParseSvcGetGroupDataClientResponse(rsp)
 }
 
-// SvcDownloadGroupDataWithResponse Answers the rows of a group's newest runs as one file, data.xlsx
+// SvcDownloadGroupDataWithResponse Returns the rows of a group's newest runs as one file, data.xlsx
 //
-// It has the rows of each scraper's newest run, as they were when the call came, under the columns of GET /api/scraper/data/export. No cell holds a formula. xlsx is a sheet called data: 100,000 rows and 256 MiB of them at most, else export_too_large. Text beyond 32,767 characters is cut there, and control characters that a sheet cannot hold are replaced. Numbers of more than 15 digits are text. In parquet a column has the type that all its values have: text, boolean, integer of 64 bits, or double. Where that would change one, and for objects and arrays, the column is JSON. It has 2,000 columns at most, the others 16,384.
+// It has the rows of each scraper's newest run as of the call, with the columns of GET /api/scraper/data/export. No cell holds a formula. xlsx has one sheet called data, with at most 100,000 rows and 256 MiB of rows; more gives export_too_large. In xlsx, text is cut at 32,767 characters, and control characters that a sheet cannot hold are replaced. Numbers of more than 15 digits become text. A parquet column has the type of all its values: text, boolean, 64-bit integer or double. If that would change a value, and for objects and arrays, the column is JSON. parquet has at most 2,000 columns, the other formats 16,384.
 //
 // Returns a wrapper object for the known response body format(s).
 //
@@ -24719,7 +24719,7 @@ func (c *ClientWithResponses) SvcDownloadGroupDataWithResponse(ctx context.Conte
 
 // SvcMergeRunsWithResponse Merges the rows of a group's runs by their title
 //
-// A title is a stable identifier, such as a barcode. Titles are compared without the spaces around them; a number is the text that it is. Rows of one title in two runs or more become one row. It has the fields of the run that was named first, and from the others those that are missing, null or empty there. Of several rows of a title in one run the first counts. Taken is the latest COMPLETED run of each scraper of the group; others are passed over. The rows are those of a group of the same name with _enriched behind it. That group counts towards no limit, and has enrichedOf in the list. A new merge replaces the rows of the last one; while one goes on there is no other. The call waits for 55 s, then answers with the run; the same Idempotency-Key waits again. A merge that makes no row is 422, and the rows of the last one stay.
+// A title is a stable identifier, such as a barcode. Titles are compared without surrounding spaces; a number is compared as text. Rows with the same title in two or more runs become one row. It has the fields of the run named first. The other runs fill in fields that are missing, null or empty there. If a run has several rows of a title, the first counts. Only the latest COMPLETED run of each scraper of the group is merged; other runs are ignored. The rows go to a group of the same name with the suffix _enriched. That group counts towards no limit, and has enrichedOf in the list. A new merge replaces the rows of the last one; only one runs at a time. The call waits up to 55 s, then returns the run; the same Idempotency-Key waits again. A merge that makes no row answers 422, and the rows of the last one stay.
 //
 // Returns a wrapper object for the known response body format(s).
 //
@@ -24732,9 +24732,9 @@ func (c *ClientWithResponses) SvcMergeRunsWithResponse(ctx context.Context, id s
 	return ParseSvcMergeRunsResponse(rsp)
 }
 
-// SvcFindRunOdditiesWithResponse Says what is odd about a run
+// SvcFindRunOdditiesWithResponse Reports what is unusual about a run
 //
-// The run is compared with up to 10 runs of its scraper before it that were COMPLETED and whose rows are there. Told is what all of those did not have, nor nearly: numbers of rows, shares of rows with a value, types, values, lengths and varieties. It changes nothing.
+// The run is compared with up to 10 earlier COMPLETED runs of its scraper that still have rows. It reports what is far from all of them: row counts, shares of rows with a value, types, values, lengths and varieties. Nothing is changed.
 //
 // Returns a wrapper object for the known response body format(s).
 //
@@ -24747,9 +24747,9 @@ func (c *ClientWithResponses) SvcFindRunOdditiesWithResponse(ctx context.Context
 	return ParseSvcFindRunOdditiesResponse(rsp)
 }
 
-// SvcPreviewDeleteRunDataWithResponse Shows what the deletion of a run's rows would do
+// SvcPreviewDeleteRunDataWithResponse Shows what deleting a run's rows would do
 //
-// Show its warnings before the deletion. The token lets that through once, within 5 minutes, with the same parameters, unless what hangs on the target changes meanwhile. rows are counted of a run that has ended; one that is under way (openRuns) is stopped.
+// Show the warnings to the user before the deletion. The token is valid once, within 5 minutes, with the same parameters, unless what depends on the target changes meanwhile. rows counts only an ended run's rows; a run under way (openRuns) is stopped.
 //
 // Returns a wrapper object for the known response body format(s).
 //
@@ -24762,9 +24762,9 @@ func (c *ClientWithResponses) SvcPreviewDeleteRunDataWithResponse(ctx context.Co
 	return ParseSvcPreviewDeleteRunDataResponse(rsp)
 }
 
-// SvcProfileRunWithResponse Says what the fields of a run's rows are like
+// SvcProfileRunWithResponse Describes the fields of a run's rows
 //
-// It answers of each field how many rows have a value and of which types. With that come the least and the greatest number, about how many different values there are, and some of them. The sums are kept with each page as it is stored, so that long runs are answered soon.
+// For each field it returns how many rows have a value, and of which types. It also returns the smallest and greatest number, about how many different values there are, and examples. The sums are stored with each page, so the answer is fast even for long runs.
 //
 // Returns a wrapper object for the known response body format(s).
 //
@@ -24777,9 +24777,9 @@ func (c *ClientWithResponses) SvcProfileRunWithResponse(ctx context.Context, par
 	return ParseSvcProfileRunResponse(rsp)
 }
 
-// SvcGetRowReceiptWithResponse Says where a row comes from
+// SvcGetRowReceiptWithResponse Returns the receipt of a row: where it comes from
 //
-// A row's id is its _rowId. The receipt is that of the page which brought the row, and is there as long as the row is.
+// A row's id is its _rowId. The receipt is that of the page that the row came from. It exists as long as the row.
 //
 // Returns a wrapper object for the known response body format(s).
 //
@@ -24792,9 +24792,9 @@ func (c *ClientWithResponses) SvcGetRowReceiptWithResponse(ctx context.Context, 
 	return ParseSvcGetRowReceiptResponse(rsp)
 }
 
-// SvcGetRowBodyWithResponse Answers the body of the page that brought a row
+// SvcGetRowBodyWithResponse Returns the body of the page that a row came from
 //
-// The body is kept for as many days as config.keepBodyDays of the row's scraper said when the page was read. Its text is UTF-8, and its SHA-256 is bodySha256 of the row's receipt. A customer's oldest bodies go sooner where it has more of them than the server keeps. Whoever a group is shared with reads its rows, and no bodies.
+// The body is kept for the days that the scraper's config.keepBodyDays had when the page was read. Its text is UTF-8, and its SHA-256 is bodySha256 in the row's receipt. If a customer has more bodies than the server keeps, the oldest are deleted earlier. People with whom a group is shared can read its rows, but no bodies.
 //
 // Returns a wrapper object for the known response body format(s).
 //
@@ -24807,9 +24807,9 @@ func (c *ClientWithResponses) SvcGetRowBodyWithResponse(ctx context.Context, row
 	return ParseSvcGetRowBodyResponse(rsp)
 }
 
-// SvcPutGroupWithBodyWithResponse Creates a group, or changes the one with the given id
+// SvcPutGroupWithBodyWithResponse Creates a group, or updates the one with the given id
 //
-// What an update does not name stays as it is. An id that is not one of the customer's groups is refused. With retentionCount, rows of older runs are deleted in the background when a run has ended.
+// Members that an update does not name stay as they are. An id that is not one of the customer's groups is refused. With retentionCount, the rows of older runs are deleted in the background when a run ends.
 //
 // Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
 //
@@ -24822,9 +24822,9 @@ func (c *ClientWithResponses) SvcPutGroupWithBodyWithResponse(ctx context.Contex
 	return ParseSvcPutGroupResponse(rsp)
 }
 
-// SvcPutGroupWithResponse Creates a group, or changes the one with the given id
+// SvcPutGroupWithResponse Creates a group, or updates the one with the given id
 //
-// What an update does not name stays as it is. An id that is not one of the customer's groups is refused. With retentionCount, rows of older runs are deleted in the background when a run has ended.
+// Members that an update does not name stay as they are. An id that is not one of the customer's groups is refused. With retentionCount, the rows of older runs are deleted in the background when a run ends.
 //
 // Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
 //
@@ -24854,7 +24854,7 @@ func (c *ClientWithResponses) SvcListGroupsWithResponse(ctx context.Context, par
 
 // SvcDeleteGroupWithResponse Deletes a group with its scrapers after a preview
 //
-// Needs the token of a preview, as ?token= or X-Preview-Token; without one, a preview of the same deletion by the same customer that still holds. Its runs are stopped. Their records stay, and so does what was charged. Without withData its rows stay, too, and are read by run. With it nobody sees them from then on, and they go in the background. Rows that its scrapers have in other groups stay.
+// Needs the token of a preview, as ?token= or X-Preview-Token. Without ?token= or the header, a valid preview of the same deletion by the same customer is enough. Its runs are stopped. Their records and charges stay. Without withData its rows stay, too, and can be read by run. With withData its rows are hidden at once and deleted in the background. Rows that its scrapers have in other groups stay.
 //
 // Returns a wrapper object for the known response body format(s).
 //
@@ -24867,9 +24867,9 @@ func (c *ClientWithResponses) SvcDeleteGroupWithResponse(ctx context.Context, id
 	return ParseSvcDeleteGroupResponse(rsp)
 }
 
-// SvcEstimateGroupWithResponse Says what a run of a group will probably cost
+// SvcEstimateGroupWithResponse Estimates what a run of a group will cost
 //
-// It is the sum of the estimates of the scrapers that a run of the group would launch. Of more than 100 it looks at 100, spread over all. Free requests are taken off once. It is no cap: maxChargeMicros of a launch is.
+// It is the sum of the estimates of the scrapers that a run of the group would launch. With more than 100 scrapers, it samples 100 evenly. Free requests are deducted once. The estimate is not a cap: maxChargeMicros of a launch is.
 //
 // Returns a wrapper object for the known response body format(s).
 //
@@ -24882,9 +24882,9 @@ func (c *ClientWithResponses) SvcEstimateGroupWithResponse(ctx context.Context, 
 	return ParseSvcEstimateGroupResponse(rsp)
 }
 
-// SvcMatchGroupWithResponse Looks for the products of a group's rows in the catalogue
+// SvcMatchGroupWithResponse Matches a group's rows with products of the catalogue
 //
-// It answers once the match is queued. Read are the latest COMPLETED runs of the group's scrapers. What a row is stands in its columns: gtin (ean, upc, isbn), brand, model (mpn) and title, or the like in several languages. What is found of a row is one in a group of the same name with _matched behind it. It has rowId, catalogueId, score (0.5 to 1) and method. The methods are gtin, brand_model and title. A new match replaces the rows of the last one. From the first match on, files that are sent to the group's scrapers add to their rows. The group has to have shouldMatchProducts.
+// It answers once the match is queued. It reads the latest COMPLETED run of each of the group's scrapers. A row is matched by its columns gtin (ean, upc, isbn), brand, model (mpn) and title, or their names in several languages. Each match becomes a row in a group of the same name with the suffix _matched. It has rowId, catalogueId, score (0.5 to 1) and method. The methods are gtin, brand_model and title. A new match replaces the rows of the last one. From the first match on, files sent to the group's scrapers add to their rows. The group must have shouldMatchProducts.
 //
 // Returns a wrapper object for the known response body format(s).
 //
@@ -24897,9 +24897,9 @@ func (c *ClientWithResponses) SvcMatchGroupWithResponse(ctx context.Context, id 
 	return ParseSvcMatchGroupResponse(rsp)
 }
 
-// SvcPreviewDeleteGroupWithResponse Shows what the deletion of a group would do
+// SvcPreviewDeleteGroupWithResponse Shows what deleting a group would do
 //
-// Show its warnings before the deletion. The token lets that through once, within 5 minutes, with the same parameters, unless what hangs on the target changes meanwhile. All scrapers of the group go with it, and so do the groups that merges and matches made of it. rows are those of runs that have ended; openRuns are stopped.
+// Show the warnings to the user before the deletion. The token is valid once, within 5 minutes, with the same parameters, unless what depends on the target changes meanwhile. All scrapers of the group are deleted with it, and so are the groups that merges and matches made from it. rows counts the rows of ended runs; the openRuns are stopped.
 //
 // Returns a wrapper object for the known response body format(s).
 //
@@ -24914,7 +24914,7 @@ func (c *ClientWithResponses) SvcPreviewDeleteGroupWithResponse(ctx context.Cont
 
 // SvcRunGroupWithResponse Launches a run of each scraper of a group
 //
-// Scrapers that cannot run are skipped, each with the reason. All runs are made in one step: there are all or none. Up to 1,000 runs of a customer are open at a time, and scrapers beyond are skipped as LIMIT_REACHED. So are those that could not be made ready within 45 s. Scrapers of list runs have NO_SOURCE. The same Idempotency-Key within 24 hours answers the original runs.
+// Scrapers that cannot run are skipped, each with a reason. All runs are created in one step: all or none. A customer may have up to 1,000 open runs; scrapers beyond that are skipped as LIMIT_REACHED. Scrapers that could not be made ready within 45 s are, too. Scrapers of list runs are skipped as NO_SOURCE. The same Idempotency-Key within 24 hours returns the original runs.
 //
 // Returns a wrapper object for the known response body format(s).
 //
@@ -24929,7 +24929,7 @@ func (c *ClientWithResponses) SvcRunGroupWithResponse(ctx context.Context, id st
 
 // SvcRunGroupByPostWithResponse Launches a run of each scraper of a group
 //
-// Scrapers that cannot run are skipped, each with the reason. All runs are made in one step: there are all or none. Up to 1,000 runs of a customer are open at a time, and scrapers beyond are skipped as LIMIT_REACHED. So are those that could not be made ready within 45 s. Scrapers of list runs have NO_SOURCE. The same Idempotency-Key within 24 hours answers the original runs.
+// Scrapers that cannot run are skipped, each with a reason. All runs are created in one step: all or none. A customer may have up to 1,000 open runs; scrapers beyond that are skipped as LIMIT_REACHED. Scrapers that could not be made ready within 45 s are, too. Scrapers of list runs are skipped as NO_SOURCE. The same Idempotency-Key within 24 hours returns the original runs.
 //
 // Returns a wrapper object for the known response body format(s).
 //
@@ -24942,9 +24942,9 @@ func (c *ClientWithResponses) SvcRunGroupByPostWithResponse(ctx context.Context,
 	return ParseSvcRunGroupByPostResponse(rsp)
 }
 
-// SvcPutGroupStartTypeWithResponse Says how the scrapers of a group start
+// SvcPutGroupStartTypeWithResponse Sets how the scrapers of a group start
 //
-// DAILY and WEEKLY start between 00:00 and 06:00 (of Monday) in the group's time zone, at a minute that is the group's own. A scraper's own schedule wins. NONE pauses both, MANUAL the group's alone. Of starts that were missed the newest is made up for if it is under an hour old. A scraper that runs is skipped.
+// DAILY starts between 00:00 and 06:00 in the group's time zone, WEEKLY does so on Mondays. The minute is fixed for each group. A scraper's own schedule takes precedence. NONE pauses both schedules, MANUAL only the group's. If starts were missed, the newest is made up for if it is under an hour old. A running scraper is skipped.
 //
 // Returns a wrapper object for the known response body format(s).
 //
@@ -24957,9 +24957,9 @@ func (c *ClientWithResponses) SvcPutGroupStartTypeWithResponse(ctx context.Conte
 	return ParseSvcPutGroupStartTypeResponse(rsp)
 }
 
-// SvcListGroupStartsWithResponse Answers when a group starts by itself, and what became of its newest starts
+// SvcListGroupStartsWithResponse Returns when a group next starts automatically, and the outcome of its newest starts
 //
-// Scrapers with a schedule of their own have starts of their own. The first start of which the balance, the plan or a recipe refuses scrapers is told as SCHEDULED_START_REFUSED. Those behind it are not, for the same reason.
+// Scrapers with a schedule of their own have starts of their own. SCHEDULED_START_REFUSED is sent for the first start in which the balance, the plan or a recipe refuses scrapers. Later starts refused for the same reason send nothing.
 //
 // Returns a wrapper object for the known response body format(s).
 //
@@ -24974,7 +24974,7 @@ func (c *ClientWithResponses) SvcListGroupStartsWithResponse(ctx context.Context
 
 // SvcStopGroupWithResponse Stops all runs of a group
 //
-// The state of each run is final at once. Pages that are being fetched are still stored and charged; the call does not wait for them. Rows already there are kept. Scrapers that are not running are left as they are.
+// The state of each run is final at once. Pages being fetched are still stored and charged; the call does not wait for them. Existing rows are kept. Scrapers that are not running stay as they are.
 //
 // Returns a wrapper object for the known response body format(s).
 //
@@ -24989,7 +24989,7 @@ func (c *ClientWithResponses) SvcStopGroupWithResponse(ctx context.Context, id s
 
 // SvcStopGroupByPostWithResponse Stops all runs of a group
 //
-// The state of each run is final at once. Pages that are being fetched are still stored and charged; the call does not wait for them. Rows already there are kept. Scrapers that are not running are left as they are.
+// The state of each run is final at once. Pages being fetched are still stored and charged; the call does not wait for them. Existing rows are kept. Scrapers that are not running stay as they are.
 //
 // Returns a wrapper object for the known response body format(s).
 //
@@ -25002,9 +25002,9 @@ func (c *ClientWithResponses) SvcStopGroupByPostWithResponse(ctx context.Context
 	return ParseSvcStopGroupByPostResponse(rsp)
 }
 
-// SvcListScrapersWithResponse Lists the customer's scrapers, newest first unless sorted
+// SvcListScrapersWithResponse Lists the customer's scrapers, newest first by default
 //
-// A page may have fewer scrapers than limit although more follow, when they are large.
+// A page of large scrapers may have fewer than limit although more follow.
 //
 // Returns a wrapper object for the known response body format(s).
 //
@@ -25017,9 +25017,9 @@ func (c *ClientWithResponses) SvcListScrapersWithResponse(ctx context.Context, p
 	return ParseSvcListScrapersResponse(rsp)
 }
 
-// SvcListScraperJobsWithResponse Lists the customer's runs, newest first unless told otherwise
+// SvcListScraperJobsWithResponse Lists the customer's runs, newest first by default
 //
-// With a groupId in filters that names one group which is shared with the customer, the runs in that group.
+// If groupId in filters names one group that is shared with the customer, the list has the runs in that group.
 //
 // Returns a wrapper object for the known response body format(s).
 //
@@ -25032,9 +25032,9 @@ func (c *ClientWithResponses) SvcListScraperJobsWithResponse(ctx context.Context
 	return ParseSvcListScraperJobsResponse(rsp)
 }
 
-// SvcListAllScraperJobsWithResponse Reads all of the customer's runs, newest first, by cursor
+// SvcListAllScraperJobsWithResponse Reads all the customer's runs, newest first, by cursor
 //
-// There is no last page: the cursor leads to the first run that is still kept. Deleted ones are among them, runs that are launched meanwhile are not. With groupId it reads a group, also one that is shared with the customer; an answer under way breaks off when that ends.
+// There is no page limit: the cursor leads to the oldest run still kept. Deleted runs are included; runs launched meanwhile are not. groupId may be a group that is shared with the customer. An answer under way breaks off when the sharing ends.
 //
 // Returns a wrapper object for the known response body format(s).
 //
@@ -25047,9 +25047,9 @@ func (c *ClientWithResponses) SvcListAllScraperJobsWithResponse(ctx context.Cont
 	return ParseSvcListAllScraperJobsResponse(rsp)
 }
 
-// SvcListScraperJobErrorsWithResponse Lists the errors of a run's links, in the order of its list
+// SvcListScraperJobErrorsWithResponse Lists the errors of a run's links, in list order
 //
-// At most 100,000; when there are as many as limit, those behind them come with after.
+// At most 100,000 errors are listed. If there are as many as limit, use after to get the next ones.
 //
 // Returns a wrapper object for the known response body format(s).
 //
@@ -25062,9 +25062,9 @@ func (c *ClientWithResponses) SvcListScraperJobErrorsWithResponse(ctx context.Co
 	return ParseSvcListScraperJobErrorsResponse(rsp)
 }
 
-// SvcPreviewScraperRuleWithBodyWithResponse Applies a post-process rule to one value; persists nothing
+// SvcPreviewScraperRuleWithBodyWithResponse Applies a post-process rule to one value, without saving anything
 //
-// A text source of CURRENCY_CONVERT may be a price as sites write it, such as 1.234,50 EUR. Signs, letters and symbols around its one number do not count. The output is the source times the rate, without rounding. A rate between two currencies other than the euro has 10 significant digits. Weekends and bank holidays take the European Central Bank's rate of the day before. Rates count from 16:00 UTC of their day. A source that is null, or no number, writes nothing. REGEX_CLEAN takes pattern (RE2, up to 512 characters). With it goes replacement ($1 and ${name} stand for groups), or group, whose text in the first match is the output. onNoMatch is KEEP (the source as it is), NULL or EMPTY. ENUM_MAP looks up numbers and booleans as JSON writes them; without a match and a default it writes nothing.
+// The source of CURRENCY_CONVERT may be a price as sites write it, such as 1.234,50 EUR. Signs, letters and symbols around its one number are ignored. The output is the source times the rate, without rounding. A rate between two currencies other than the euro has 10 significant digits. On weekends and bank holidays, the European Central Bank's previous rate applies. Rates apply from 16:00 UTC of their day. If the source is null or not a number, nothing is written. REGEX_CLEAN takes pattern (RE2, up to 512 characters), and either replacement or group. In replacement, $1 and ${name} stand for groups; with group, the output is that group's text in the first match. onNoMatch is KEEP (the unchanged source), NULL or EMPTY. ENUM_MAP looks up numbers and booleans as written in JSON. Without a match and a default it writes nothing.
 //
 // Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
 //
@@ -25077,9 +25077,9 @@ func (c *ClientWithResponses) SvcPreviewScraperRuleWithBodyWithResponse(ctx cont
 	return ParseSvcPreviewScraperRuleResponse(rsp)
 }
 
-// SvcPreviewScraperRuleWithResponse Applies a post-process rule to one value; persists nothing
+// SvcPreviewScraperRuleWithResponse Applies a post-process rule to one value, without saving anything
 //
-// A text source of CURRENCY_CONVERT may be a price as sites write it, such as 1.234,50 EUR. Signs, letters and symbols around its one number do not count. The output is the source times the rate, without rounding. A rate between two currencies other than the euro has 10 significant digits. Weekends and bank holidays take the European Central Bank's rate of the day before. Rates count from 16:00 UTC of their day. A source that is null, or no number, writes nothing. REGEX_CLEAN takes pattern (RE2, up to 512 characters). With it goes replacement ($1 and ${name} stand for groups), or group, whose text in the first match is the output. onNoMatch is KEEP (the source as it is), NULL or EMPTY. ENUM_MAP looks up numbers and booleans as JSON writes them; without a match and a default it writes nothing.
+// The source of CURRENCY_CONVERT may be a price as sites write it, such as 1.234,50 EUR. Signs, letters and symbols around its one number are ignored. The output is the source times the rate, without rounding. A rate between two currencies other than the euro has 10 significant digits. On weekends and bank holidays, the European Central Bank's previous rate applies. Rates apply from 16:00 UTC of their day. If the source is null or not a number, nothing is written. REGEX_CLEAN takes pattern (RE2, up to 512 characters), and either replacement or group. In replacement, $1 and ${name} stand for groups; with group, the output is that group's text in the first match. onNoMatch is KEEP (the unchanged source), NULL or EMPTY. ENUM_MAP looks up numbers and booleans as written in JSON. Without a match and a default it writes nothing.
 //
 // Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
 //
@@ -25092,9 +25092,9 @@ func (c *ClientWithResponses) SvcPreviewScraperRuleWithResponse(ctx context.Cont
 	return ParseSvcPreviewScraperRuleResponse(rsp)
 }
 
-// SvcListSharedGroupsWithResponse Lists the groups that others share with the customer
+// SvcListSharedGroupsWithResponse Lists the groups that others have shared with the customer
 //
-// They are shared with the e-mail address of its profile. Their rows, categories, runs and link errors are read by the operations of one's own groups.
+// These groups are shared with the e-mail address in the customer's profile. Their rows, categories, runs and link errors are read with the same operations as the customer's own.
 //
 // Returns a wrapper object for the known response body format(s).
 //
@@ -25107,7 +25107,7 @@ func (c *ClientWithResponses) SvcListSharedGroupsWithResponse(ctx context.Contex
 	return ParseSvcListSharedGroupsResponse(rsp)
 }
 
-// SvcRevokeGroupShareWithResponse Ends the share of a group with an e-mail address
+// SvcRevokeGroupShareWithResponse Ends the sharing of a group with an e-mail address
 //
 // Access: write. Rate class: general.
 //
@@ -25122,9 +25122,9 @@ func (c *ClientWithResponses) SvcRevokeGroupShareWithResponse(ctx context.Contex
 	return ParseSvcRevokeGroupShareResponse(rsp)
 }
 
-// SvcShareGroupWithBodyWithResponse Shares a group with others for reading, by their e-mail addresses
+// SvcShareGroupWithBodyWithResponse Shares a group with others, by e-mail address, for reading
 //
-// All addresses are added or none; who has the group already keeps it. The answer does not tell whether an address is a customer's. A group is shared with 100 addresses at most, the groups of a customer 2,000 times.
+// Either all addresses are added or none; existing shares stay. The answer does not reveal whether an address is a customer's. A group can have 100 shares, a customer's groups together 2,000.
 //
 // Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
 //
@@ -25137,9 +25137,9 @@ func (c *ClientWithResponses) SvcShareGroupWithBodyWithResponse(ctx context.Cont
 	return ParseSvcShareGroupResponse(rsp)
 }
 
-// SvcShareGroupWithResponse Shares a group with others for reading, by their e-mail addresses
+// SvcShareGroupWithResponse Shares a group with others, by e-mail address, for reading
 //
-// All addresses are added or none; who has the group already keeps it. The answer does not tell whether an address is a customer's. A group is shared with 100 addresses at most, the groups of a customer 2,000 times.
+// Either all addresses are added or none; existing shares stay. The answer does not reveal whether an address is a customer's. A group can have 100 shares, a customer's groups together 2,000.
 //
 // Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
 //
@@ -25152,7 +25152,7 @@ func (c *ClientWithResponses) SvcShareGroupWithResponse(ctx context.Context, id 
 	return ParseSvcShareGroupResponse(rsp)
 }
 
-// SvcListGroupSharesWithResponse Lists the e-mail addresses that a group is shared with, for its owner
+// SvcListGroupSharesWithResponse Lists, for the owner, the e-mail addresses that a group is shared with
 //
 // Access: read. Rate class: read.
 //
@@ -25167,9 +25167,9 @@ func (c *ClientWithResponses) SvcListGroupSharesWithResponse(ctx context.Context
 	return ParseSvcListGroupSharesResponse(rsp)
 }
 
-// SvcCreateScraperSiteWithBodyWithResponse Gives a scraper the links that its runs read
+// SvcCreateScraperSiteWithBodyWithResponse Sets the links that a scraper's runs read
 //
-// A scraper has one site. Who adds links sends all of them again. Those that it had stand until all of the new ones have come, and one invalid link refuses all. Links that are equal in canonical form are taken once, the first with its title. The state of a link stays when the site is sent again. Runs read links that no run has visited first, then the others; without a site they begin at the scraper's own address. The links come as links of a JSON body, or as the body itself. That is text/uri-list (an address a line, # begins a comment) or application/x-ndjson ({"url": …, "title": …} a line). The other members are query parameters then. A link has at most 8,192 bytes of text, a site 1,000,000 links, and a customer 1,000 sites with 10,000,000 links. Scrapers of lists, searches and files have none.
+// A scraper has one site. To add links, send all of them again. The old links stay until all the new ones have arrived, and one invalid link refuses all. Links with the same canonical form are taken once, with the title of the first. The state of a link stays when the site is sent again. Runs read unvisited links first, then the others; without a site they begin at the scraper's own address. The links come as links of a JSON body, or as the body itself. The body is text/uri-list (one address per line, # begins a comment) or application/x-ndjson ({"url": …, "title": …} per line). The other members are then query parameters. A link has at most 8,192 bytes of text, a site 1,000,000 links, and a customer 1,000 sites with 10,000,000 links. Scrapers of lists, searches and files cannot have a site.
 //
 // Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
 //
@@ -25182,9 +25182,9 @@ func (c *ClientWithResponses) SvcCreateScraperSiteWithBodyWithResponse(ctx conte
 	return ParseSvcCreateScraperSiteResponse(rsp)
 }
 
-// SvcCreateScraperSiteWithResponse Gives a scraper the links that its runs read
+// SvcCreateScraperSiteWithResponse Sets the links that a scraper's runs read
 //
-// A scraper has one site. Who adds links sends all of them again. Those that it had stand until all of the new ones have come, and one invalid link refuses all. Links that are equal in canonical form are taken once, the first with its title. The state of a link stays when the site is sent again. Runs read links that no run has visited first, then the others; without a site they begin at the scraper's own address. The links come as links of a JSON body, or as the body itself. That is text/uri-list (an address a line, # begins a comment) or application/x-ndjson ({"url": …, "title": …} a line). The other members are query parameters then. A link has at most 8,192 bytes of text, a site 1,000,000 links, and a customer 1,000 sites with 10,000,000 links. Scrapers of lists, searches and files have none.
+// A scraper has one site. To add links, send all of them again. The old links stay until all the new ones have arrived, and one invalid link refuses all. Links with the same canonical form are taken once, with the title of the first. The state of a link stays when the site is sent again. Runs read unvisited links first, then the others; without a site they begin at the scraper's own address. The links come as links of a JSON body, or as the body itself. The body is text/uri-list (one address per line, # begins a comment) or application/x-ndjson ({"url": …, "title": …} per line). The other members are then query parameters. A link has at most 8,192 bytes of text, a site 1,000,000 links, and a customer 1,000 sites with 10,000,000 links. Scrapers of lists, searches and files cannot have a site.
 //
 // Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
 //
@@ -25197,9 +25197,9 @@ func (c *ClientWithResponses) SvcCreateScraperSiteWithResponse(ctx context.Conte
 	return ParseSvcCreateScraperSiteResponse(rsp)
 }
 
-// SvcDeleteScraperSiteWithResponse Deletes a site with all its links; the scraper stays
+// SvcDeleteScraperSiteWithResponse Deletes a site with all its links, but not its scraper
 //
-// Its runs begin at its own address from then on. A site that is gone, or is none of the customer's, is deleted already.
+// From then on, the scraper's runs begin at its own address. Deleting a site that does not exist, or is not the customer's, changes nothing.
 //
 // Returns a wrapper object for the known response body format(s).
 //
@@ -25214,7 +25214,7 @@ func (c *ClientWithResponses) SvcDeleteScraperSiteWithResponse(ctx context.Conte
 
 // SvcListScraperSiteLinksWithResponse Lists the links of a site
 //
-// Text is sorted by its bytes; what is equal in it by the order in which it was given. A descending order turns both around.
+// Text is sorted by bytes, and equal links by the order in which they were given. A descending sort reverses both.
 //
 // Returns a wrapper object for the known response body format(s).
 //
@@ -25229,7 +25229,7 @@ func (c *ClientWithResponses) SvcListScraperSiteLinksWithResponse(ctx context.Co
 
 // SvcRunScraperUrlListWithBodyWithResponse Launches a run over a list of addresses
 //
-// The list comes as urls (at most 100,000) of a JSON body, or as the body itself (at most 5,000,000). The body is text/uri-list (an address a line, # begins a comment) or application/x-ndjson ({"url": …} a line). The other members are query parameters then. One invalid address refuses the whole list and is named; nothing is saved or charged then. Addresses that are equal in canonical form are taken once. The first run of a list makes its scraper. With scraperId it runs again: rerun takes what was never charged, and force takes all. They take it from urls or, without urls, from the list last given. urls without either are all taken. With endpointTag websitecontacts each website has one row: website, email, emails_all, email_source_url, domain_match (yes, no, unknown or empty), status, checked_at. EMAIL_FOUND and NO_EMAIL_PUBLISHED cost two credits. EMAIL_NOT_EXTRACTABLE, PAGE_NOT_READABLE, SITE_UNREACHABLE, SOCIAL_PROFILE_ONLY and DAILY_LIMIT_REACHED cost nothing. The daily limits (UTC) are 2,000 websites, 800 that end uncharged, and 3 reads of a domain. A customer who has never topped up gets a run that has failed with a message. With the tag of a plugin the rows are those of MARKETPLACE, described at PUT /api/scraper.
+// The list comes as urls of a JSON body (at most 100,000), or as the body itself (at most 5,000,000). The body is text/uri-list (one address per line, # begins a comment) or application/x-ndjson ({"url": …} per line). The other members are then query parameters. If one address is invalid, the whole list is refused and the address named; nothing is saved or charged. Addresses with the same canonical form are taken once. The first run of a list creates its scraper. With scraperId the list runs again: rerun takes addresses never charged, force takes all. Both take them from urls or, without urls, from the newest list. urls without either are all run. With endpointTag websitecontacts each website has one row: website, email, emails_all, email_source_url, domain_match (yes, no, unknown or empty), status, checked_at. EMAIL_FOUND and NO_EMAIL_PUBLISHED cost two credits. EMAIL_NOT_EXTRACTABLE, PAGE_NOT_READABLE, SITE_UNREACHABLE, SOCIAL_PROFILE_ONLY and DAILY_LIMIT_REACHED cost nothing. The daily limits (UTC) are 2,000 websites, 800 that end uncharged, and 3 reads of a domain. If the customer has never topped up, the run fails at once with a message. With the tag of a plugin, rows are those of MARKETPLACE, described at PUT /api/scraper.
 //
 // Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
 //
@@ -25244,7 +25244,7 @@ func (c *ClientWithResponses) SvcRunScraperUrlListWithBodyWithResponse(ctx conte
 
 // SvcRunScraperUrlListWithResponse Launches a run over a list of addresses
 //
-// The list comes as urls (at most 100,000) of a JSON body, or as the body itself (at most 5,000,000). The body is text/uri-list (an address a line, # begins a comment) or application/x-ndjson ({"url": …} a line). The other members are query parameters then. One invalid address refuses the whole list and is named; nothing is saved or charged then. Addresses that are equal in canonical form are taken once. The first run of a list makes its scraper. With scraperId it runs again: rerun takes what was never charged, and force takes all. They take it from urls or, without urls, from the list last given. urls without either are all taken. With endpointTag websitecontacts each website has one row: website, email, emails_all, email_source_url, domain_match (yes, no, unknown or empty), status, checked_at. EMAIL_FOUND and NO_EMAIL_PUBLISHED cost two credits. EMAIL_NOT_EXTRACTABLE, PAGE_NOT_READABLE, SITE_UNREACHABLE, SOCIAL_PROFILE_ONLY and DAILY_LIMIT_REACHED cost nothing. The daily limits (UTC) are 2,000 websites, 800 that end uncharged, and 3 reads of a domain. A customer who has never topped up gets a run that has failed with a message. With the tag of a plugin the rows are those of MARKETPLACE, described at PUT /api/scraper.
+// The list comes as urls of a JSON body (at most 100,000), or as the body itself (at most 5,000,000). The body is text/uri-list (one address per line, # begins a comment) or application/x-ndjson ({"url": …} per line). The other members are then query parameters. If one address is invalid, the whole list is refused and the address named; nothing is saved or charged. Addresses with the same canonical form are taken once. The first run of a list creates its scraper. With scraperId the list runs again: rerun takes addresses never charged, force takes all. Both take them from urls or, without urls, from the newest list. urls without either are all run. With endpointTag websitecontacts each website has one row: website, email, emails_all, email_source_url, domain_match (yes, no, unknown or empty), status, checked_at. EMAIL_FOUND and NO_EMAIL_PUBLISHED cost two credits. EMAIL_NOT_EXTRACTABLE, PAGE_NOT_READABLE, SITE_UNREACHABLE, SOCIAL_PROFILE_ONLY and DAILY_LIMIT_REACHED cost nothing. The daily limits (UTC) are 2,000 websites, 800 that end uncharged, and 3 reads of a domain. If the customer has never topped up, the run fails at once with a message. With the tag of a plugin, rows are those of MARKETPLACE, described at PUT /api/scraper.
 //
 // Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
 //
@@ -25257,9 +25257,9 @@ func (c *ClientWithResponses) SvcRunScraperUrlListWithResponse(ctx context.Conte
 	return ParseSvcRunScraperUrlListResponse(rsp)
 }
 
-// SvcCreateScraperV2WithBodyWithResponse Creates a scraper, or replaces the one with the given id; answers the enriched form
+// SvcCreateScraperV2WithBodyWithResponse Creates a scraper, or replaces the one with the given id; returns the enriched form
 //
-// All of it is sent always. An id that is not one of the customer's scrapers is refused. What this version cannot run (other types) is refused with type_not_runnable rather than kept and ignored. Of a FILE scraper, sent with its id, name, groupRef and config.retentionCount may change; what it has none of is refused. Rows stay in the group that they were stored in. MARKETPLACE and SEARCH_ENGINE_SEARCH have fields of their own. Rows of a shop have position (in a list), title, url, price, priceMax, listPrice, currency, availability, condition and brand. They have sku, gtin, mpn, productId, category, rating, reviewCount, image, images, description and platform, too. Rows of a search have position, title, url, snippet, kind, query and page. APPLICATION_LD_JSON has a row for each thing that a page states (a Product, each element of an ItemList, each variant of a ProductGroup). Its properties are columns. Those of items within it are joined with an underscore (offers_price, brand_name). Several values are an array, and references are followed. itemsConfig may choose and name some, by column or by path (offers.price). AI_CONF has the properties of its schema. A row that does not fit the schema is dropped, not stored and not charged. A page that has no other ends with the error row_rejected. It is model_unavailable or model_limit_reached where the language model, asked for what the page does not state, gave no answer. It is no_rows where the page states nothing and there is no model. What the enriched form has beside the plain one is ignored.
+// Always send the whole scraper. An id that is not one of the customer's scrapers is refused. Types that this version cannot run are refused with type_not_runnable. For a FILE scraper, sent with its id, only name, groupRef and config.retentionCount may change; settings that it does not have are refused. Rows stay in the group in which they were stored. MARKETPLACE and SEARCH_ENGINE_SEARCH have fixed fields. Shop rows have position (in a list), title, url, price, priceMax, listPrice, currency, availability, condition and brand. They also have sku, gtin, mpn, productId, category, rating, reviewCount, image, images, description and platform. Search rows have position, title, url, snippet, kind, query and page. APPLICATION_LD_JSON makes a row for each thing in the page's structured data: a Product, each element of an ItemList, each variant of a ProductGroup. Its properties are columns. Names of nested properties are joined with an underscore (offers_price, brand_name). Several values become an array, and references are followed. itemsConfig may select and rename columns, by column or by path (offers.price). AI_CONF has the properties of its schema. A row that does not fit the schema is neither stored nor charged. If a page has only such rows, it ends with the error row_rejected. If the language model was asked for missing values and gave no answer, the error is model_unavailable or model_limit_reached. If the page states nothing and there is no model, it is no_rows. Members that only the enriched form has are ignored.
 //
 // Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
 //
@@ -25272,9 +25272,9 @@ func (c *ClientWithResponses) SvcCreateScraperV2WithBodyWithResponse(ctx context
 	return ParseSvcCreateScraperV2Response(rsp)
 }
 
-// SvcCreateScraperV2WithResponse Creates a scraper, or replaces the one with the given id; answers the enriched form
+// SvcCreateScraperV2WithResponse Creates a scraper, or replaces the one with the given id; returns the enriched form
 //
-// All of it is sent always. An id that is not one of the customer's scrapers is refused. What this version cannot run (other types) is refused with type_not_runnable rather than kept and ignored. Of a FILE scraper, sent with its id, name, groupRef and config.retentionCount may change; what it has none of is refused. Rows stay in the group that they were stored in. MARKETPLACE and SEARCH_ENGINE_SEARCH have fields of their own. Rows of a shop have position (in a list), title, url, price, priceMax, listPrice, currency, availability, condition and brand. They have sku, gtin, mpn, productId, category, rating, reviewCount, image, images, description and platform, too. Rows of a search have position, title, url, snippet, kind, query and page. APPLICATION_LD_JSON has a row for each thing that a page states (a Product, each element of an ItemList, each variant of a ProductGroup). Its properties are columns. Those of items within it are joined with an underscore (offers_price, brand_name). Several values are an array, and references are followed. itemsConfig may choose and name some, by column or by path (offers.price). AI_CONF has the properties of its schema. A row that does not fit the schema is dropped, not stored and not charged. A page that has no other ends with the error row_rejected. It is model_unavailable or model_limit_reached where the language model, asked for what the page does not state, gave no answer. It is no_rows where the page states nothing and there is no model. What the enriched form has beside the plain one is ignored.
+// Always send the whole scraper. An id that is not one of the customer's scrapers is refused. Types that this version cannot run are refused with type_not_runnable. For a FILE scraper, sent with its id, only name, groupRef and config.retentionCount may change; settings that it does not have are refused. Rows stay in the group in which they were stored. MARKETPLACE and SEARCH_ENGINE_SEARCH have fixed fields. Shop rows have position (in a list), title, url, price, priceMax, listPrice, currency, availability, condition and brand. They also have sku, gtin, mpn, productId, category, rating, reviewCount, image, images, description and platform. Search rows have position, title, url, snippet, kind, query and page. APPLICATION_LD_JSON makes a row for each thing in the page's structured data: a Product, each element of an ItemList, each variant of a ProductGroup. Its properties are columns. Names of nested properties are joined with an underscore (offers_price, brand_name). Several values become an array, and references are followed. itemsConfig may select and rename columns, by column or by path (offers.price). AI_CONF has the properties of its schema. A row that does not fit the schema is neither stored nor charged. If a page has only such rows, it ends with the error row_rejected. If the language model was asked for missing values and gave no answer, the error is model_unavailable or model_limit_reached. If the page states nothing and there is no model, it is no_rows. Members that only the enriched form has are ignored.
 //
 // Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
 //
@@ -25287,7 +25287,7 @@ func (c *ClientWithResponses) SvcCreateScraperV2WithResponse(ctx context.Context
 	return ParseSvcCreateScraperV2Response(rsp)
 }
 
-// SvcGetScraperV2WithResponse Answers a scraper in the enriched form
+// SvcGetScraperV2WithResponse Returns a scraper in the enriched form
 //
 // Access: read. Rate class: read.
 //
@@ -25304,7 +25304,7 @@ func (c *ClientWithResponses) SvcGetScraperV2WithResponse(ctx context.Context, i
 
 // SvcDeleteScraperWithResponse Deletes a scraper after a preview
 //
-// Needs the token of a preview, as ?token= or X-Preview-Token; without one, a preview of the same deletion by the same customer that still holds. Its runs are stopped. Their records stay, and so does what was charged. Without withData its rows stay, too, and are read by group or run. With it nobody sees them from then on, and they go in the background.
+// Needs the token of a preview, as ?token= or X-Preview-Token. Without ?token= or the header, a valid preview of the same deletion by the same customer is enough. Its runs are stopped. Their records and charges stay. Without withData its rows stay, too, and can be read by group or run. With withData its rows are hidden at once and deleted in the background.
 //
 // Returns a wrapper object for the known response body format(s).
 //
@@ -25317,7 +25317,7 @@ func (c *ClientWithResponses) SvcDeleteScraperWithResponse(ctx context.Context, 
 	return ParseSvcDeleteScraperResponse(rsp)
 }
 
-// SvcGetScraperWithResponse Answers a scraper
+// SvcGetScraperWithResponse Returns a scraper
 //
 // Access: read. Rate class: read.
 //
@@ -25332,9 +25332,9 @@ func (c *ClientWithResponses) SvcGetScraperWithResponse(ctx context.Context, id 
 	return ParseSvcGetScraperResponse(rsp)
 }
 
-// SvcEstimateScraperWithResponse Says what a run of a scraper will probably cost
+// SvcEstimateScraperWithResponse Estimates what a run of a scraper will cost
 //
-// It goes by the newest 20 completed runs with the recipe as it is now. Their pages and tiers a link count, at today's prices, and a margin of 11 to 30%. Without one it is all that may be. That is from one page a link by the cheapest tier to the longest chains by the dearest. A sample narrows the tiers to those it needed. Where domains have prices of their own, those of the scraper's addresses count. Free requests are taken off. A new list is estimated by the scraper that is to be its template, with links. It is no cap: maxChargeMicros of a launch is.
+// It is based on up to 20 of the newest completed runs with the current recipe. It takes their pages and tiers per link at today's prices, with a margin of 11 to 30%. Without such runs it is the whole possible range. That is from one page per link by the cheapest tier to the longest chains by the most expensive. A sample narrows the tiers to those that it needed. If domains have their own prices, those of the scraper's addresses count. Free requests are deducted. For a new list, estimate its template scraper and give links. The estimate is not a cap: maxChargeMicros of a launch is.
 //
 // Returns a wrapper object for the known response body format(s).
 //
@@ -25347,9 +25347,9 @@ func (c *ClientWithResponses) SvcEstimateScraperWithResponse(ctx context.Context
 	return ParseSvcEstimateScraperResponse(rsp)
 }
 
-// SvcGetScraperSampleDataWithResponse Runs a scraper on its first page and answers the rows
+// SvcGetScraperSampleDataWithResponse Runs a scraper on its first page and returns the rows
 //
-// The first page of the start address, or of the first address of the newest list, is fetched and paid like any other. A sample from the cache costs nothing. The rows are answered and not kept. Where there are none the header Shoal-Reason says why. At most 1,000 rows and about 768 KiB are answered. The call waits up to 55 s; who hangs up ends the run.
+// It fetches the first page of the start address, or of the first address of the newest list. The page is charged like any other. A sample from the cache costs nothing. The rows are returned but not stored. If there are none, the header Shoal-Reason says why. At most 1,000 rows and about 768 KiB are returned. The call waits up to 55 s; disconnecting ends the run.
 //
 // Returns a wrapper object for the known response body format(s).
 //
@@ -25362,9 +25362,9 @@ func (c *ClientWithResponses) SvcGetScraperSampleDataWithResponse(ctx context.Co
 	return ParseSvcGetScraperSampleDataResponse(rsp)
 }
 
-// SvcPreviewDeleteScraperWithResponse Shows what the deletion of a scraper would do
+// SvcPreviewDeleteScraperWithResponse Shows what deleting a scraper would do
 //
-// Show its warnings before the deletion. The token lets that through once, within 5 minutes, with the same parameters, unless what hangs on the target changes meanwhile. rows are those of runs that have ended; openRuns are stopped.
+// Show the warnings to the user before the deletion. The token is valid once, within 5 minutes, with the same parameters, unless what depends on the target changes meanwhile. rows counts the rows of ended runs; the openRuns are stopped.
 //
 // Returns a wrapper object for the known response body format(s).
 //
@@ -25377,9 +25377,9 @@ func (c *ClientWithResponses) SvcPreviewDeleteScraperWithResponse(ctx context.Co
 	return ParseSvcPreviewDeleteScraperResponse(rsp)
 }
 
-// SvcReExtractWithBodyWithResponse Makes a run of the kept bodies of an earlier run
+// SvcReExtractWithBodyWithResponse Extracts an earlier run again, from its kept bodies
 //
-// The pages that the run of jobId has read are read again as they were kept (config.keepBodyDays). They are read by the scraper as it is now, or with what the call names in its place. The scraper stays as it is. No site is asked and nothing is charged. The run stands in the history as any other. Its rows are seen once all of it is there, and a run that is stopped leaves nothing. A page whose body is not kept any more ends with the error body_gone. One that brought no rows keeps its error: it was not paid for. Currencies are converted by the rates that counted when the page was fetched. No language model is asked.
+// A new run reads the pages of the run jobId again from their kept bodies (config.keepBodyDays). It uses the current scraper, or what the call names in its place. The scraper does not change. No site is asked and nothing is charged. The run appears in the history like any other. Its rows appear once it is complete; if it is stopped, it leaves none. A page whose body is no longer kept ends with the error body_gone. A page that had no rows keeps its error, since it was not paid for. Currencies are converted at the rates that applied when the page was fetched. No language model is asked.
 //
 // Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
 //
@@ -25392,9 +25392,9 @@ func (c *ClientWithResponses) SvcReExtractWithBodyWithResponse(ctx context.Conte
 	return ParseSvcReExtractResponse(rsp)
 }
 
-// SvcReExtractWithResponse Makes a run of the kept bodies of an earlier run
+// SvcReExtractWithResponse Extracts an earlier run again, from its kept bodies
 //
-// The pages that the run of jobId has read are read again as they were kept (config.keepBodyDays). They are read by the scraper as it is now, or with what the call names in its place. The scraper stays as it is. No site is asked and nothing is charged. The run stands in the history as any other. Its rows are seen once all of it is there, and a run that is stopped leaves nothing. A page whose body is not kept any more ends with the error body_gone. One that brought no rows keeps its error: it was not paid for. Currencies are converted by the rates that counted when the page was fetched. No language model is asked.
+// A new run reads the pages of the run jobId again from their kept bodies (config.keepBodyDays). It uses the current scraper, or what the call names in its place. The scraper does not change. No site is asked and nothing is charged. The run appears in the history like any other. Its rows appear once it is complete; if it is stopped, it leaves none. A page whose body is no longer kept ends with the error body_gone. A page that had no rows keeps its error, since it was not paid for. Currencies are converted at the rates that applied when the page was fetched. No language model is asked.
 //
 // Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
 //
@@ -25409,7 +25409,7 @@ func (c *ClientWithResponses) SvcReExtractWithResponse(ctx context.Context, id s
 
 // SvcUpdateScraperRetentionWithBodyWithResponse Sets how many of a scraper's runs keep their rows
 //
-// When a run has ended, the rows of those before the newest ones are deleted in the background. Runs that brought no rows do not count. Run records, and what was charged, stay. The group's count wins over the scraper's.
+// When a run ends, the rows of older runs are deleted in the background. Runs without rows do not count. Run records and charges stay. The group's count takes precedence over the scraper's.
 //
 // Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
 //
@@ -25424,7 +25424,7 @@ func (c *ClientWithResponses) SvcUpdateScraperRetentionWithBodyWithResponse(ctx 
 
 // SvcUpdateScraperRetentionWithResponse Sets how many of a scraper's runs keep their rows
 //
-// When a run has ended, the rows of those before the newest ones are deleted in the background. Runs that brought no rows do not count. Run records, and what was charged, stay. The group's count wins over the scraper's.
+// When a run ends, the rows of older runs are deleted in the background. Runs without rows do not count. Run records and charges stay. The group's count takes precedence over the scraper's.
 //
 // Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
 //
@@ -25439,7 +25439,7 @@ func (c *ClientWithResponses) SvcUpdateScraperRetentionWithResponse(ctx context.
 
 // SvcRunScraperWithResponse Launches a run of a scraper
 //
-// A scraper with a site reads its links, those first that no run has visited. Otherwise the start address is checked (it resolves and may be reached), not fetched. Scrapers of the type SEARCH_ENGINE_SEARCH ask one of the server's search engines for each query. The same Idempotency-Key within 24 hours answers the original run. Scrapers of list runs run through POST /api/scraper/url-list-run.
+// A scraper with a site reads the site's links, unvisited ones first. Otherwise the launch checks that the start address resolves and is allowed, but does not fetch it. SEARCH_ENGINE_SEARCH scrapers ask one of the server's search engines for each query. The same Idempotency-Key within 24 hours returns the original run. Scrapers of list runs are run with POST /api/scraper/url-list-run.
 //
 // Returns a wrapper object for the known response body format(s).
 //
@@ -25454,7 +25454,7 @@ func (c *ClientWithResponses) SvcRunScraperWithResponse(ctx context.Context, id 
 
 // SvcRunScraperByPostWithResponse Launches a run of a scraper
 //
-// A scraper with a site reads its links, those first that no run has visited. Otherwise the start address is checked (it resolves and may be reached), not fetched. Scrapers of the type SEARCH_ENGINE_SEARCH ask one of the server's search engines for each query. The same Idempotency-Key within 24 hours answers the original run. Scrapers of list runs run through POST /api/scraper/url-list-run.
+// A scraper with a site reads the site's links, unvisited ones first. Otherwise the launch checks that the start address resolves and is allowed, but does not fetch it. SEARCH_ENGINE_SEARCH scrapers ask one of the server's search engines for each query. The same Idempotency-Key within 24 hours returns the original run. Scrapers of list runs are run with POST /api/scraper/url-list-run.
 //
 // Returns a wrapper object for the known response body format(s).
 //
@@ -25467,9 +25467,9 @@ func (c *ClientWithResponses) SvcRunScraperByPostWithResponse(ctx context.Contex
 	return ParseSvcRunScraperByPostResponse(rsp)
 }
 
-// SvcGetScraperSiteWithResponse Answers the site of a scraper, or null
+// SvcGetScraperSiteWithResponse Returns the site of a scraper, or null
 //
-// Its links are left out when they are more than 1,000.
+// Links are left out if there are more than 1,000.
 //
 // Returns a wrapper object for the known response body format(s).
 //
@@ -25482,9 +25482,9 @@ func (c *ClientWithResponses) SvcGetScraperSiteWithResponse(ctx context.Context,
 	return ParseSvcGetScraperSiteResponse(rsp)
 }
 
-// SvcListScraperStartsWithResponse Answers when a scraper starts by itself, and what became of its newest starts
+// SvcListScraperStartsWithResponse Returns when a scraper next starts automatically, and the outcome of its newest starts
 //
-// A scraper without a schedule of its own starts with its group, and the starts are the group's. The first start that the balance, the plan or the recipe refuses is told as SCHEDULED_START_REFUSED. Those behind it are not, for the same reason.
+// A scraper without its own schedule starts with its group, and the starts are the group's. SCHEDULED_START_REFUSED is sent for the first start that the balance, the plan or the recipe refuses. Later starts refused for the same reason send nothing.
 //
 // Returns a wrapper object for the known response body format(s).
 //
@@ -25499,7 +25499,7 @@ func (c *ClientWithResponses) SvcListScraperStartsWithResponse(ctx context.Conte
 
 // SvcStopScraperWithResponse Stops a scraper's run
 //
-// The run's state is final at once. Pages that are being fetched are still stored and charged. The call waits for them, up to 10 s. A scraper that is not running is left as it is. Rows already there are kept.
+// The run's state is final at once. Pages being fetched are still stored and charged. The call waits for them, up to 10 s. A scraper that is not running stays as it is. Existing rows are kept.
 //
 // Returns a wrapper object for the known response body format(s).
 //
@@ -25514,7 +25514,7 @@ func (c *ClientWithResponses) SvcStopScraperWithResponse(ctx context.Context, id
 
 // SvcStopScraperByPostWithResponse Stops a scraper's run
 //
-// The run's state is final at once. Pages that are being fetched are still stored and charged. The call waits for them, up to 10 s. A scraper that is not running is left as it is. Rows already there are kept.
+// The run's state is final at once. Pages being fetched are still stored and charged. The call waits for them, up to 10 s. A scraper that is not running stays as it is. Existing rows are kept.
 //
 // Returns a wrapper object for the known response body format(s).
 //
@@ -25529,7 +25529,7 @@ func (c *ClientWithResponses) SvcStopScraperByPostWithResponse(ctx context.Conte
 
 // SvcStreamScraperWithResponse Streams the progress of a scraper's run
 //
-// Events named status, each with the whole progress. The first one comes at once. The last one has the final state, and then the stream ends. Ids are the job's index in the log of changes. Whoever comes back gets the newest state first, so nothing that Last-Event-ID names has to be sent again.
+// Events named status, each with the whole progress. The first event comes at once. The last one has the final state, and then the stream ends. Ids are the job's index in the change log. A client that reconnects gets the newest state first, so nothing is replayed from Last-Event-ID.
 //
 // Returns a wrapper object for the known response body format(s).
 //
@@ -25542,9 +25542,9 @@ func (c *ClientWithResponses) SvcStreamScraperWithResponse(ctx context.Context, 
 	return ParseSvcStreamScraperResponse(rsp)
 }
 
-// SvcListSitemapsWithResponse Lists what the sitemaps of a scraper's site name
+// SvcListSitemapsWithResponse Lists the addresses in the sitemaps of a scraper's site
 //
-// The entries are those of the scraper's newest harvest, also while it is under way. They go each night at 02:00 UTC. One that goes on then goes a night later.
+// The entries are those of the scraper's newest harvest, also while it is under way. They are deleted each night at 02:00 UTC. If the harvest is under way then, its entries are deleted a night later.
 //
 // Returns a wrapper object for the known response body format(s).
 //
@@ -25557,9 +25557,9 @@ func (c *ClientWithResponses) SvcListSitemapsWithResponse(ctx context.Context, s
 	return ParseSvcListSitemapsResponse(rsp)
 }
 
-// SvcHarvestSitemapsWithResponse Reads the sitemaps of a scraper's site, and counts what they name
+// SvcHarvestSitemapsWithResponse Reads the sitemaps of a scraper's site, and counts the addresses that they list
 //
-// The scraper's own address is read if it is a sitemap. Else those are that robots.txt names, or that are where sitemaps are. Sitemaps, RSS, Atom and text are read, packed or not, and indexes up to 4 levels deep. Addresses of other hosts are taken where the robots.txt of those names the sitemap. robots.txt is obeyed, one request a second is sent, and none is charged. Addresses are told apart by their canonical form. A harvest takes the place of the one before, and goes on in the background. The call waits for 55 s, then answers with the count so far; the same Idempotency-Key waits again. No sitemap, or an empty one, counts 0. A scraper has one harvest under way, a customer 10.
+// If the scraper's own address is a sitemap, it is read. Otherwise the sitemaps named in robots.txt are read, or those at the usual places. Sitemaps, RSS, Atom and text are read, compressed or not, and indexes up to 4 levels deep. Addresses on another host are taken if that host's robots.txt names the sitemap. robots.txt is obeyed, one request a second is sent, and nothing is charged. Addresses with the same canonical form count once. A harvest replaces the previous one, and goes on in the background. The call waits up to 55 s, then returns the count so far; the same Idempotency-Key waits again. Without a sitemap, or with an empty one, the count is 0. At most one harvest of a scraper is under way at a time, and 10 of a customer.
 //
 // Returns a wrapper object for the known response body format(s).
 //
@@ -25572,9 +25572,9 @@ func (c *ClientWithResponses) SvcHarvestSitemapsWithResponse(ctx context.Context
 	return ParseSvcHarvestSitemapsResponse(rsp)
 }
 
-// SvcGetSubscriptionWithResponse Answers the customer's legacy plan
+// SvcGetSubscriptionWithResponse Returns the customer's legacy plan
 //
-// INACTIVE with plan null: the customer pays as it goes, without a plan.
+// INACTIVE with plan null: the customer is on pay-as-you-go, without a plan.
 //
 // Returns a wrapper object for the known response body format(s).
 //
@@ -25589,7 +25589,7 @@ func (c *ClientWithResponses) SvcGetSubscriptionWithResponse(ctx context.Context
 
 // SvcCancelSubscriptionWithResponse Ends the subscription at the end of its period
 //
-// The plan stays until currentPeriodEnd, then it is STARTER. Until then cancel-downgrade takes it back.
+// The plan stays until currentPeriodEnd, then becomes STARTER. Until then, cancel-downgrade undoes this.
 //
 // Returns a wrapper object for the known response body format(s).
 //
@@ -25602,7 +25602,7 @@ func (c *ClientWithResponses) SvcCancelSubscriptionWithResponse(ctx context.Cont
 	return ParseSvcCancelSubscriptionResponse(rsp)
 }
 
-// SvcCancelDowngradeWithResponse Keeps the plan, in place of what was scheduled
+// SvcCancelDowngradeWithResponse Keeps the current plan, and cancels the scheduled change
 //
 // Access: write. Rate class: top-up.
 //
@@ -25619,7 +25619,7 @@ func (c *ClientWithResponses) SvcCancelDowngradeWithResponse(ctx context.Context
 
 // SvcChangeSubscriptionWithBodyWithResponse Changes the plan
 //
-// A dearer plan opens a checkout, and takes the place of the old one when it is paid. A cheaper one is scheduled for the end of the period, and charges nothing now. The same plan changes nothing.
+// A more expensive plan opens a checkout, and replaces the old plan once paid. A cheaper plan is scheduled for the end of the period, and nothing is charged now. The same plan changes nothing.
 //
 // Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
 //
@@ -25634,7 +25634,7 @@ func (c *ClientWithResponses) SvcChangeSubscriptionWithBodyWithResponse(ctx cont
 
 // SvcChangeSubscriptionWithResponse Changes the plan
 //
-// A dearer plan opens a checkout, and takes the place of the old one when it is paid. A cheaper one is scheduled for the end of the period, and charges nothing now. The same plan changes nothing.
+// A more expensive plan opens a checkout, and replaces the old plan once paid. A cheaper plan is scheduled for the end of the period, and nothing is charged now. The same plan changes nothing.
 //
 // Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
 //
@@ -25647,9 +25647,9 @@ func (c *ClientWithResponses) SvcChangeSubscriptionWithResponse(ctx context.Cont
 	return ParseSvcChangeSubscriptionResponse(rsp)
 }
 
-// SvcCreateSubscriptionWithBodyWithResponse Opens a checkout in which a plan is subscribed to
+// SvcCreateSubscriptionWithBodyWithResponse Opens a checkout to subscribe to a plan
 //
-// An ACTIVE subscription is answered as it is. The plan begins when the payment provider has told of the payment. The free plan begins at once.
+// An ACTIVE subscription is returned unchanged. The plan begins when the payment provider confirms the payment. The free plan begins at once.
 //
 // Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
 //
@@ -25662,9 +25662,9 @@ func (c *ClientWithResponses) SvcCreateSubscriptionWithBodyWithResponse(ctx cont
 	return ParseSvcCreateSubscriptionResponse(rsp)
 }
 
-// SvcCreateSubscriptionWithResponse Opens a checkout in which a plan is subscribed to
+// SvcCreateSubscriptionWithResponse Opens a checkout to subscribe to a plan
 //
-// An ACTIVE subscription is answered as it is. The plan begins when the payment provider has told of the payment. The free plan begins at once.
+// An ACTIVE subscription is returned unchanged. The plan begins when the payment provider confirms the payment. The free plan begins at once.
 //
 // Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
 //
@@ -25677,7 +25677,7 @@ func (c *ClientWithResponses) SvcCreateSubscriptionWithResponse(ctx context.Cont
 	return ParseSvcCreateSubscriptionResponse(rsp)
 }
 
-// SvcListPlanPricesWithResponse Lists what the plans cost that customers may choose, by level
+// SvcListPlanPricesWithResponse Lists the prices of the plans that customers may choose, by level
 //
 // Access: public. Rate class: anonymous.
 //
@@ -25692,9 +25692,9 @@ func (c *ClientWithResponses) SvcListPlanPricesWithResponse(ctx context.Context,
 	return ParseSvcListPlanPricesResponse(rsp)
 }
 
-// SvcPaymentNoticeWithBodyWithResponse Takes signed notices of the payment provider
+// SvcPaymentNoticeWithBodyWithResponse Takes signed notices from the payment provider
 //
-// Only the payment provider calls this. The bytes of the body are signed; a signature holds for five minutes. Notices may come twice and in any order.
+// Only the payment provider calls this. The bytes of the body are signed; a signature is valid for five minutes. Notices may come twice and in any order.
 //
 // Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
 //
@@ -25707,9 +25707,9 @@ func (c *ClientWithResponses) SvcPaymentNoticeWithBodyWithResponse(ctx context.C
 	return ParseSvcPaymentNoticeResponse(rsp)
 }
 
-// SvcPaymentNoticeWithResponse Takes signed notices of the payment provider
+// SvcPaymentNoticeWithResponse Takes signed notices from the payment provider
 //
-// Only the payment provider calls this. The bytes of the body are signed; a signature holds for five minutes. Notices may come twice and in any order.
+// Only the payment provider calls this. The bytes of the body are signed; a signature is valid for five minutes. Notices may come twice and in any order.
 //
 // Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
 //
@@ -25722,7 +25722,7 @@ func (c *ClientWithResponses) SvcPaymentNoticeWithResponse(ctx context.Context, 
 	return ParseSvcPaymentNoticeResponse(rsp)
 }
 
-// SvcGetWalletWithResponse Answers the balance, charges of runs under way included
+// SvcGetWalletWithResponse Returns the balance, including charges of runs under way
 //
 // Access: read. Rate class: read.
 //
@@ -25737,7 +25737,7 @@ func (c *ClientWithResponses) SvcGetWalletWithResponse(ctx context.Context, reqE
 	return ParseSvcGetWalletResponse(rsp)
 }
 
-// SvcListPricesWithResponse Lists the prices that runs launched now will have
+// SvcListPricesWithResponse Lists the prices for runs launched now
 //
 // Access: read. Rate class: read.
 //
@@ -25752,9 +25752,9 @@ func (c *ClientWithResponses) SvcListPricesWithResponse(ctx context.Context, req
 	return ParseSvcListPricesResponse(rsp)
 }
 
-// SvcGetWalletStatementWithResponse Answers a month's statement, as a table or as a page to be printed
+// SvcGetWalletStatementWithResponse Returns a month's statement, as a table or as a printable page
 //
-// It has every transaction that was settled in the month, newest first. The opening balance and the amounts are together the closing balance. A charge counts when its run has ended. The month under way is as it is so far.
+// It has every transaction settled in the month, newest first. The opening balance plus the amounts is the closing balance. A charge counts when its run has ended. The current month is shown as it is so far.
 //
 // Returns a wrapper object for the known response body format(s).
 //
@@ -25767,9 +25767,9 @@ func (c *ClientWithResponses) SvcGetWalletStatementWithResponse(ctx context.Cont
 	return ParseSvcGetWalletStatementResponse(rsp)
 }
 
-// SvcStartTopUpWithBodyWithResponse Opens a checkout in which the wallet is topped up
+// SvcStartTopUpWithBodyWithResponse Opens a checkout to top up the wallet
 //
-// The balance grows when the payment provider has told of the payment, which is seconds after it as a rule. A customer has at most 100 open top-ups.
+// The balance grows when the payment provider confirms the payment, usually within seconds. A customer has at most 100 open top-ups.
 //
 // Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
 //
@@ -25782,9 +25782,9 @@ func (c *ClientWithResponses) SvcStartTopUpWithBodyWithResponse(ctx context.Cont
 	return ParseSvcStartTopUpResponse(rsp)
 }
 
-// SvcStartTopUpWithResponse Opens a checkout in which the wallet is topped up
+// SvcStartTopUpWithResponse Opens a checkout to top up the wallet
 //
-// The balance grows when the payment provider has told of the payment, which is seconds after it as a rule. A customer has at most 100 open top-ups.
+// The balance grows when the payment provider confirms the payment, usually within seconds. A customer has at most 100 open top-ups.
 //
 // Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
 //
@@ -25797,9 +25797,9 @@ func (c *ClientWithResponses) SvcStartTopUpWithResponse(ctx context.Context, par
 	return ParseSvcStartTopUpResponse(rsp)
 }
 
-// SvcGetTopUpWithResponse Says what became of a top-up
+// SvcGetTopUpWithResponse Returns the state of a top-up
 //
-// OPEN: not paid yet, or pending. APPLIED: paid and credited. EXPIRED and FAILED: no money moved; these are forgotten 30 days later. UNMATCHED: paid, but not to be credited as it stands, in another currency for example; the operator sees it.
+// OPEN: not paid yet, or pending. APPLIED: paid and credited. EXPIRED and FAILED: no money moved; these are deleted 30 days later. UNMATCHED: paid, but it cannot be credited, for example because of another currency; the operator sees it.
 //
 // Returns a wrapper object for the known response body format(s).
 //
@@ -25827,9 +25827,9 @@ func (c *ClientWithResponses) SvcListWalletTransactionsWithResponse(ctx context.
 	return ParseSvcListWalletTransactionsResponse(rsp)
 }
 
-// SvcListAllWalletTransactionsWithResponse Reads all of the wallet's transactions, newest first, by cursor
+// SvcListAllWalletTransactionsWithResponse Reads all the wallet's transactions, newest first, by cursor
 //
-// There is no last page: the cursor leads to the first transaction of the wallet. What is entered meanwhile is not among those that follow.
+// There is no page limit: the cursor leads to the first transaction of the wallet. Transactions entered meanwhile are not included.
 //
 // Returns a wrapper object for the known response body format(s).
 //
@@ -25857,9 +25857,9 @@ func (c *ClientWithResponses) SvcListWebhooksWithResponse(ctx context.Context, r
 	return ParseSvcListWebhooksResponse(rsp)
 }
 
-// SvcCreateWebhookWithBodyWithResponse Makes a webhook, at most 10 a customer
+// SvcCreateWebhookWithBodyWithResponse Creates a webhook; a customer has at most 10
 //
-// Events are told by signed requests (Standard Webhooks): the headers webhook-id, webhook-timestamp and webhook-signature. A 2xx within 15 seconds takes one. Otherwise it is tried 8 times over 24 hours, each time under the same webhook-id; one that came may come again. The answer holds the secret, once.
+// Events are sent as signed requests (Standard Webhooks) with the headers webhook-id, webhook-timestamp and webhook-signature. An answer of 2xx within 15 seconds confirms one. Otherwise it is tried 8 times over 24 hours, always under the same webhook-id; an event may arrive twice. Only this answer holds the secret.
 //
 // Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
 //
@@ -25872,9 +25872,9 @@ func (c *ClientWithResponses) SvcCreateWebhookWithBodyWithResponse(ctx context.C
 	return ParseSvcCreateWebhookResponse(rsp)
 }
 
-// SvcCreateWebhookWithResponse Makes a webhook, at most 10 a customer
+// SvcCreateWebhookWithResponse Creates a webhook; a customer has at most 10
 //
-// Events are told by signed requests (Standard Webhooks): the headers webhook-id, webhook-timestamp and webhook-signature. A 2xx within 15 seconds takes one. Otherwise it is tried 8 times over 24 hours, each time under the same webhook-id; one that came may come again. The answer holds the secret, once.
+// Events are sent as signed requests (Standard Webhooks) with the headers webhook-id, webhook-timestamp and webhook-signature. An answer of 2xx within 15 seconds confirms one. Otherwise it is tried 8 times over 24 hours, always under the same webhook-id; an event may arrive twice. Only this answer holds the secret.
 //
 // Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
 //
@@ -25889,7 +25889,7 @@ func (c *ClientWithResponses) SvcCreateWebhookWithResponse(ctx context.Context, 
 
 // SvcDeleteWebhookWithResponse Deletes a webhook and its log
 //
-// What is pending is not sent any more, but for calls under way.
+// Pending deliveries are no longer sent, except for calls under way.
 //
 // Returns a wrapper object for the known response body format(s).
 //
@@ -25902,7 +25902,7 @@ func (c *ClientWithResponses) SvcDeleteWebhookWithResponse(ctx context.Context, 
 	return ParseSvcDeleteWebhookResponse(rsp)
 }
 
-// SvcGetWebhookWithResponse Answers a webhook
+// SvcGetWebhookWithResponse Returns a webhook
 //
 // Access: read. Rate class: read.
 //
@@ -25917,9 +25917,9 @@ func (c *ClientWithResponses) SvcGetWebhookWithResponse(ctx context.Context, id 
 	return ParseSvcGetWebhookResponse(rsp)
 }
 
-// SvcPutWebhookWithBodyWithResponse Changes where a webhook goes, and of what it tells
+// SvcPutWebhookWithBodyWithResponse Changes a webhook's address and events
 //
-// It switches one on again, too. Its secret stays.
+// It can also switch the webhook on again. The secret stays.
 //
 // Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
 //
@@ -25932,9 +25932,9 @@ func (c *ClientWithResponses) SvcPutWebhookWithBodyWithResponse(ctx context.Cont
 	return ParseSvcPutWebhookResponse(rsp)
 }
 
-// SvcPutWebhookWithResponse Changes where a webhook goes, and of what it tells
+// SvcPutWebhookWithResponse Changes a webhook's address and events
 //
-// It switches one on again, too. Its secret stays.
+// It can also switch the webhook on again. The secret stays.
 //
 // Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
 //
@@ -25947,9 +25947,9 @@ func (c *ClientWithResponses) SvcPutWebhookWithResponse(ctx context.Context, id 
 	return ParseSvcPutWebhookResponse(rsp)
 }
 
-// SvcListWebhookDeliveriesWithResponse Lists what was sent to a webhook and what is pending, newest first
+// SvcListWebhookDeliveriesWithResponse Lists a webhook's sent and pending deliveries, newest first
 //
-// Each stays for 30 days. Beyond 500 the oldest one that has ended goes; while 500 are pending, new events are counted as droppedEvents.
+// Each delivery is kept for 30 days. Beyond 500, the oldest finished one is removed; while 500 are pending, new events are only counted as droppedEvents.
 //
 // Returns a wrapper object for the known response body format(s).
 //
@@ -25964,7 +25964,7 @@ func (c *ClientWithResponses) SvcListWebhookDeliveriesWithResponse(ctx context.C
 
 // SvcRedeliverWebhookWithResponse Sends a delivery again at once, under its webhook-id
 //
-// One that has ended has 8 tries again. One that is pending is tried now.
+// A finished delivery gets 8 tries again. A pending one is tried now.
 //
 // Returns a wrapper object for the known response body format(s).
 //
@@ -25977,9 +25977,9 @@ func (c *ClientWithResponses) SvcRedeliverWebhookWithResponse(ctx context.Contex
 	return ParseSvcRedeliverWebhookResponse(rsp)
 }
 
-// SvcRotateWebhookWithBodyWithResponse Gives a webhook another secret
+// SvcRotateWebhookWithBodyWithResponse Gives a webhook a new secret
 //
-// The answer holds it, once. Meanwhile requests have two signatures, and either one will do. With 0 the former secret ends at once.
+// Only this answer holds the new secret. During the overlap requests have two signatures, and either one is enough. With 0 the old secret ends at once.
 //
 // Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
 //
@@ -25992,9 +25992,9 @@ func (c *ClientWithResponses) SvcRotateWebhookWithBodyWithResponse(ctx context.C
 	return ParseSvcRotateWebhookResponse(rsp)
 }
 
-// SvcRotateWebhookWithResponse Gives a webhook another secret
+// SvcRotateWebhookWithResponse Gives a webhook a new secret
 //
-// The answer holds it, once. Meanwhile requests have two signatures, and either one will do. With 0 the former secret ends at once.
+// Only this answer holds the new secret. During the overlap requests have two signatures, and either one is enough. With 0 the old secret ends at once.
 //
 // Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
 //
@@ -26007,9 +26007,9 @@ func (c *ClientWithResponses) SvcRotateWebhookWithResponse(ctx context.Context, 
 	return ParseSvcRotateWebhookResponse(rsp)
 }
 
-// SvcTestWebhookWithResponse Sends a WEBHOOK_TEST to a webhook, also to one that is off
+// SvcTestWebhookWithResponse Sends a WEBHOOK_TEST to a webhook, even if it is off
 //
-// What came of it stands in the log.
+// The result is in the webhook's log.
 //
 // Returns a wrapper object for the known response body format(s).
 //

@@ -22,7 +22,7 @@ def svc_list_invoices(
 ) -> schemas.InvoicePage:
     """Lists the customer's invoices, newest first
 
-    They are those of subscriptions, as the payment provider has told of them. Top-ups and charges are in the wallet's ledger.
+    These are the invoices for subscriptions, as reported by the payment provider. Top-ups and charges are in the wallet's ledger.
     """
     return result
 
@@ -34,7 +34,7 @@ def svc_get_customer(
         bool | None, clientele_api.Query(alias="withStat")
     ] = None,
 ) -> schemas.Customer:
-    """Answers the customer's profile
+    """Returns the customer's profile
 
     Access: read. Rate class: read.
     """
@@ -47,7 +47,7 @@ def svc_sign_up(
 ) -> schemas.Customer:
     """Signs the customer up
 
-    The identity provider's user id becomes the customer's reference. Reference and e-mail address never change. A token of an OpenID Connect issuer says which address is verified; the body's is the same. Of a customer with accounts that sign in here it is the address of one of them.
+    The identity provider's user id becomes the customer's reference. Reference and e-mail address never change. With a token of an OpenID Connect issuer, the body must have the address that the issuer verified. If the customer's accounts sign in here, it must have the address of one of them.
     """
     return result
 
@@ -67,7 +67,7 @@ def svc_put_customer(
 def svc_get_additional_info(
     result: schemas.SvcGetAdditionalInfo200Response,
 ) -> schemas.SvcGetAdditionalInfo200Response:
-    """Answers all that the customer keeps
+    """Returns all keys and values that the customer stores
 
     Access: read. Rate class: read.
     """
@@ -79,7 +79,7 @@ def svc_put_additional_info(
     result: schemas.SvcPutAdditionalInfo200Response,
     data: schemas.SvcPutAdditionalInfoApplicationJson,
 ) -> schemas.SvcPutAdditionalInfo200Response:
-    """Keeps values under keys of the customer's own
+    """Stores values under keys that the customer chooses
 
     Keys that are not named stay as they are. A customer has at most 100 keys, and 65,536 bytes of keys and values.
     """
@@ -90,9 +90,9 @@ def svc_put_additional_info(
 def svc_delete_additional_info(
     result: schemas.SvcDeleteAdditionalInfo200Response, key: str
 ) -> schemas.SvcDeleteAdditionalInfo200Response:
-    """Removes a key, and answers what remains
+    """Removes a key, and returns what remains
 
-    A key that is not there is removed already.
+    Removing a key that does not exist changes nothing.
     """
     return result
 
@@ -101,7 +101,7 @@ def svc_delete_additional_info(
 def svc_get_notification_preferences(
     result: schemas.SvcGetNotificationPreferences200Response,
 ) -> schemas.SvcGetNotificationPreferences200Response:
-    """Answers by which ways the customer is told of each event
+    """Returns how the customer is notified of each event
 
     Access: read. Rate class: read.
     """
@@ -113,9 +113,9 @@ def svc_put_notification_preferences(
     result: schemas.SvcPutNotificationPreferences200Response,
     data: schemas.SvcPutNotificationPreferencesApplicationJson,
 ) -> schemas.SvcPutNotificationPreferences200Response:
-    """Sets by which ways the customer is told of events
+    """Sets how the customer is notified of each event
 
-    Events that are not named stay as they are. The ways are EMAIL, IN_APP, BOTH and NONE. What cannot be sent by e-mail stands in the application.
+    Events that are not named stay as they are. The ways are EMAIL, IN_APP, BOTH and NONE. Notices that cannot be e-mailed appear in the application.
     """
     return result
 
@@ -124,7 +124,7 @@ def svc_put_notification_preferences(
 def svc_get_wallet_preferences(
     result: schemas.WalletPreferences,
 ) -> schemas.WalletPreferences:
-    """Answers below which balance the wallet is low
+    """Returns the threshold below which the balance is low
 
     Access: read. Rate class: read.
     """
@@ -135,9 +135,9 @@ def svc_get_wallet_preferences(
 def svc_put_wallet_preferences(
     result: schemas.WalletPreferences, data: schemas.WalletPreferencesInput
 ) -> schemas.WalletPreferences:
-    """Sets below which balance the wallet is low
+    """Sets the threshold below which the balance is low
 
-    A new wallet's threshold is 5 EUR. A balance that is below the new one already is not told.
+    A new wallet's threshold is 5 EUR. If the balance is already below the new threshold, no notice is sent.
     """
     return result
 
@@ -146,7 +146,7 @@ def svc_put_wallet_preferences(
 def svc_issue_ticket(result: schemas.StreamTicket) -> schemas.StreamTicket:
     """Makes a ticket that opens one stream of events
 
-    For pages of browsers, which cannot send a bearer credential with a stream. It is good for a minute, once, at any server, and its stream ends with the credential that asked for it. A page that is signed in by cookie needs none. Beyond 20 of a customer the oldest one goes.
+    For browser pages, which cannot send a bearer credential with a stream. A ticket is valid for a minute, once, on any server. Its stream ends when the credential that asked for it does. A page signed in by cookie needs none. Beyond 20 tickets of a customer, the oldest one is dropped.
     """
     return result
 
@@ -155,9 +155,9 @@ def svc_issue_ticket(result: schemas.StreamTicket) -> schemas.StreamTicket:
 def svc_give_feedback(
     result: schemas.Feedback, data: schemas.FeedbackInput
 ) -> schemas.Feedback:
-    """Tells the operators of the service what the customer thinks of it
+    """Sends the customer's feedback to the operators of the service
 
-    A customer does so 10 times a day (UTC) at most. It is kept for 400 days; the oldest makes room beyond 200.
+    A customer may send feedback 10 times a day (UTC). It is kept for 400 days; beyond 200, the oldest is removed.
     """
     return result
 
@@ -173,7 +173,7 @@ def svc_generate_key(
 ) -> schemas.GeneratedKey:
     """Makes an API key
 
-    The answer holds the whole key, once. Its secret has 256 random bits. Keys of scope LLM_READ and LLM_FULL cannot make keys. A key that has expired is refused like an unknown one, and stays in the list until it is deleted.
+    Only this answer holds the whole key. Its secret has 256 random bits. Keys of scope LLM_READ and LLM_FULL cannot make keys. An expired key is refused like an unknown one, and stays in the list until it is deleted.
     """
     return result
 
@@ -197,7 +197,7 @@ def svc_list_keys(
 
 @client.get("/api/key/whoami")
 def svc_whoami(result: schemas.Identity) -> schemas.Identity:
-    """Says who the credential belongs to
+    """Returns who the credential belongs to
 
     Access: read. Rate class: read.
     """
@@ -208,7 +208,7 @@ def svc_whoami(result: schemas.Identity) -> schemas.Identity:
 def svc_delete_key(result: None, id: str) -> None:
     """Revokes an API key at once
 
-    A key may revoke any key of its customer, itself included; keys of scope LLM_READ may not.
+    A key may revoke any key of its customer, itself included; keys of scope LLM_READ cannot.
     """
     return result
 
@@ -222,7 +222,7 @@ def svc_list_notifications(
 ) -> schemas.NotificationPage:
     """Lists the customer's notifications, newest first
 
-    They stay for 90 days. Beyond 1,000 the oldest one that was read goes. While none was read, the newest one counts those that find no room.
+    Notifications are kept for 90 days. Beyond 1,000, the oldest read one is removed. If none was read, the newest one counts those that found no room.
     """
     return result
 
@@ -231,9 +231,9 @@ def svc_list_notifications(
 def svc_read_notifications(
     result: schemas.UnreadNotifications,
 ) -> schemas.UnreadNotifications:
-    """Notes that all notifications were read
+    """Marks all notifications as read
 
-    Answers how many are unread then: those that came meanwhile.
+    Returns how many are then unread: those that came meanwhile.
     """
     return result
 
@@ -253,9 +253,9 @@ def svc_count_unread_notifications(
 def svc_put_notification(
     result: schemas.UnreadNotifications, data: schemas.NotificationInput, id: str
 ) -> schemas.UnreadNotifications:
-    """Notes that a notification was read, or that it was not
+    """Marks a notification as read or unread
 
-    Answers how many are unread then.
+    Returns how many are then unread.
     """
     return result
 
@@ -266,7 +266,7 @@ def svc_list_plans(
 ) -> schemas.SvcListPlans200Response:
     """Lists the legacy plans with their features and limits, by level
 
-    A customer without a subscription pays as it goes. It has every feature, and none of these limits.
+    A customer without a subscription is on pay-as-you-go. It has every feature and none of these limits.
     """
     return result
 
@@ -294,7 +294,7 @@ def svc_create_customer_schema(
 ) -> schemas.Schema:
     """Creates a schema of the customer, or replaces the one with the given id
 
-    The content is compiled: what cannot check a row is refused, with its place. Runs that began before a change go on with the schema as it was.
+    The content is compiled: a schema that cannot check rows is refused, and the error says where. Runs that began before a change continue with the old schema.
     """
     return result
 
@@ -305,7 +305,7 @@ def svc_delete_customer_schema(
 ) -> None:
     """Deletes a schema of the customer after a preview
 
-    Needs the token of a preview, as ?token= or X-Preview-Token; without one, a preview of the same deletion by the same customer that still holds. AI_CONF scrapers that refer to the schema stay and fail at their next run.
+    Needs the token of a preview, as ?token= or X-Preview-Token. Without ?token= or the header, a valid preview of the same deletion by the same customer is enough. AI_CONF scrapers that refer to the schema stay, and fail at their next run.
     """
     return result
 
@@ -314,9 +314,9 @@ def svc_delete_customer_schema(
 def svc_preview_delete_customer_schema(
     result: schemas.DeletionPreview, id: str
 ) -> schemas.DeletionPreview:
-    """Shows what the deletion of a schema of the customer would do
+    """Shows what deleting a schema of the customer would do
 
-    Show its warnings before the deletion. The token lets that through once, within 5 minutes, with the same parameters, unless what hangs on the target changes meanwhile.
+    Show the warnings to the user before the deletion. The token is valid once, within 5 minutes, with the same parameters, unless what depends on the target changes meanwhile.
     """
     return result
 
@@ -336,7 +336,7 @@ def svc_list_schema_items(
 ) -> schemas.SvcListSchemaItems200Response:
     """Lists common field names with their JSON types
 
-    AI_CONF finds these in what pages state; other names work too.
+    AI_CONF finds these fields in pages' structured data; other names work, too.
     """
     return result
 
@@ -347,16 +347,16 @@ def svc_create_scraper(
 ) -> schemas.Scraper:
     """Creates a scraper, or replaces the one with the given id
 
-    All of it is sent always. An id that is not one of the customer's scrapers is refused. What this version cannot run (other types) is refused with type_not_runnable rather than kept and ignored. Of a FILE scraper, sent with its id, name, groupRef and config.retentionCount may change; what it has none of is refused. Rows stay in the group that they were stored in. MARKETPLACE and SEARCH_ENGINE_SEARCH have fields of their own. Rows of a shop have position (in a list), title, url, price, priceMax, listPrice, currency, availability, condition and brand. They have sku, gtin, mpn, productId, category, rating, reviewCount, image, images, description and platform, too. Rows of a search have position, title, url, snippet, kind, query and page. APPLICATION_LD_JSON has a row for each thing that a page states (a Product, each element of an ItemList, each variant of a ProductGroup). Its properties are columns. Those of items within it are joined with an underscore (offers_price, brand_name). Several values are an array, and references are followed. itemsConfig may choose and name some, by column or by path (offers.price). AI_CONF has the properties of its schema. A row that does not fit the schema is dropped, not stored and not charged. A page that has no other ends with the error row_rejected. It is model_unavailable or model_limit_reached where the language model, asked for what the page does not state, gave no answer. It is no_rows where the page states nothing and there is no model.
+    Always send the whole scraper. An id that is not one of the customer's scrapers is refused. Types that this version cannot run are refused with type_not_runnable. For a FILE scraper, sent with its id, only name, groupRef and config.retentionCount may change; settings that it does not have are refused. Rows stay in the group in which they were stored. MARKETPLACE and SEARCH_ENGINE_SEARCH have fixed fields. Shop rows have position (in a list), title, url, price, priceMax, listPrice, currency, availability, condition and brand. They also have sku, gtin, mpn, productId, category, rating, reviewCount, image, images, description and platform. Search rows have position, title, url, snippet, kind, query and page. APPLICATION_LD_JSON makes a row for each thing in the page's structured data: a Product, each element of an ItemList, each variant of a ProductGroup. Its properties are columns. Names of nested properties are joined with an underscore (offers_price, brand_name). Several values become an array, and references are followed. itemsConfig may select and rename columns, by column or by path (offers.price). AI_CONF has the properties of its schema. A row that does not fit the schema is neither stored nor charged. If a page has only such rows, it ends with the error row_rejected. If the language model was asked for missing values and gave no answer, the error is model_unavailable or model_limit_reached. If the page states nothing and there is no model, it is no_rows.
     """
     return result
 
 
 @client.post("/api/scraper-job-status/{id}/release")
 def svc_release_scraper_job(result: schemas.Job, id: str) -> schemas.Job:
-    """Has a run that is held back count as its scraper's last one
+    """Releases a run that is held back, so that it counts as its scraper's last run
 
-    A run of a group with quarantine that is unlike the runs before it is held back; its quarantineReason says why. Released, it counts, and later runs are compared with it, too. A run that is not held back stays as it is.
+    In a group with quarantine, a run that is unlike earlier ones is held back; its quarantineReason says why. Once released, it counts, and later runs are compared with it, too. A run that is not held back stays as it is.
     """
     return result
 
@@ -369,9 +369,9 @@ def svc_preview_scraper_from_curl(
         int | None, clientele_api.Query(alias="maxChargeMicros")
     ] = None,
 ) -> schemas.SvcPreviewScraperFromCurl200Response:
-    """Proposes scrapers for the answer to a request, given as a curl command
+    """Proposes scrapers for the answer to a request given as a curl command
 
-    Every strategy that fits the page is tried. What makes rows is proposed, the best first, each with its first rows. A run would give the same ones. An empty array says that nothing was found, and the header Shoal-Reason why. The page is fetched and paid like any other. One on which nothing was found costs nothing. Nothing is saved. The call waits up to 55 s; who hangs up ends it.
+    Every strategy that fits the page is tried. Those that make rows are proposed, best first, each with its first rows. A run would give the same rows. If nothing was found, the array is empty and the header Shoal-Reason says why. The page is fetched and charged like any other. If nothing was found, it costs nothing. Nothing is saved. The call waits up to 55 s; disconnecting ends it.
     """
     return result
 
@@ -389,7 +389,7 @@ def svc_preview_page(
 ) -> schemas.PagePreview:
     """Shows a page to pick fields on
 
-    The page comes as elements and texts without attributes, so that it can be shown without anything of it running, loading or sending. Scripts, styles and images are left out, and so is what is beyond 480 KiB or 10,000 elements. The page is fetched and paid like any other, and is kept for 10 minutes. Picks on it, and calls for the same address, are free until then, as far as the cache does not lose it. Nothing is saved.
+    The page comes as elements and texts without attributes, so that nothing in it can run, load or send. Scripts, styles and images are left out, and so is everything beyond 480 KiB or 10,000 elements. The page is fetched and charged like any other, and is kept for 10 minutes. Until then, picks on it and calls for the same address are free, unless the cache loses it. Nothing is saved.
     """
     return result
 
@@ -398,9 +398,9 @@ def svc_preview_page(
 def svc_pick_on_page(
     result: schemas.PagePick, data: schemas.PagePickInput
 ) -> schemas.PagePick:
-    """Makes a field of an element of a page, and rows of all fields
+    """Makes a field from an element of a page, and rows from all fields
 
-    The page was asked for by POST /api/scraper-simple/page, and is kept for 10 minutes: a pick fetches nothing and costs nothing. The first field of MULTIPLE_PRODUCTS is found in all elements that stand like the picked one. Each is a row, and later fields are found in each row. Rows are of the page as it is kept. Where its end is left out, a run has more of them.
+    The page comes from POST /api/scraper-simple/page, and is kept for 10 minutes: a pick fetches nothing and costs nothing. The first field of MULTIPLE_PRODUCTS matches all elements in positions like the picked one. Each is a row, and later fields are found within each row. Rows are made from the kept page. If its end was left out, a run has more rows.
     """
     return result
 
@@ -413,9 +413,9 @@ def svc_preview_from_url(
         int | None, clientele_api.Query(alias="maxChargeMicros")
     ] = None,
 ) -> schemas.FieldsPreview:
-    """Looks for fields on a page by their names
+    """Finds fields on a page by name
 
-    The names are hints. They are looked up in what the page states for machines, in its tables and lists of labels, and in elements that are called so. What a proposal for the page would find counts, too. Where the server has one, a language model is asked for the rest. Of a list the first item counts. The page is fetched and paid like any other. One that says nothing of what is asked costs nothing, and the header Shoal-Reason says why. Nothing is saved.
+    The names are hints. They are looked up in the page's structured data, in its tables and label lists, and in elements with such names. What a proposal for the page would find counts, too. If the server has a language model, it is asked for the rest. If the page is a list, the first item counts. The page is fetched and charged like any other. If none of the fields is found, it costs nothing, and the header Shoal-Reason says why. Nothing is saved.
     """
     return result
 
@@ -436,14 +436,14 @@ def svc_preview_scraper_from_url(
 ) -> schemas.SvcPreviewScraperFromUrl200Response:
     """Proposes scrapers for a page
 
-    Every strategy that fits the page is tried. What makes rows is proposed, the best first, each with its first rows. A run would give the same ones. An empty array says that nothing was found, and the header Shoal-Reason why. The page is fetched and paid like any other. One on which nothing was found costs nothing. Nothing is saved. The call waits up to 55 s; who hangs up ends it.
+    Every strategy that fits the page is tried. Those that make rows are proposed, best first, each with its first rows. A run would give the same rows. If nothing was found, the array is empty and the header Shoal-Reason says why. The page is fetched and charged like any other. If nothing was found, it costs nothing. Nothing is saved. The call waits up to 55 s; disconnecting ends it.
     """
     return result
 
 
 @client.get("/api/scraper/config/parameters")
 def svc_get_config_parameters(result: schemas.UploadLimits) -> schemas.UploadLimits:
-    """Answers the limits of the caller's file uploads
+    """Returns the limits of the caller's file uploads
 
     Access: read. Rate class: read.
     """
@@ -473,9 +473,9 @@ def svc_get_data(
     skip: int | None = None,
     cursor: str | None = None,
 ) -> schemas.RowCursorPage:
-    """Reads rows to their end, page by page, by cursor
+    """Reads all rows, page by page, by cursor
 
-    Rows come in the order in which they were stored, unless sort names a field. A read sees what was there when it began: rows stored later need a new read. A cursor is refused once rows that it reads are deleted. A page may have fewer rows than limit although more follow, when they are large. The rows of a scraper that had runs in several groups come group by group, unless they are sorted. In the order of a field numbers, and text that is a number, come first. Other text follows by code point (its first 256 bytes), then booleans, then other values. Rows without the field or with null are last, whatever the direction. Equal ones come as they were stored. The first two pages look at all rows each, and then one of 50,000 rows does. Others cost their own share if they are asked for within two minutes of the one before. Skip to pages far behind.
+    Rows come in the order in which they were stored, unless sort names a field. A read sees the rows that existed when it began; rows stored later need a new read. A cursor is refused once rows that it reads are deleted. A page of large rows may have fewer than limit although more follow. If a scraper had runs in several groups, its rows come group by group, unless sorted. When sorted by a field, numbers and numeric text come first. Other text follows by code point (its first 256 bytes), then booleans, then other values. Rows with null or without the field come last in either direction. Equal rows stay in the order in which they were stored. Sorting scans all rows for each of the first two pages, and then once for each 50,000 rows. Other pages are cheap within two minutes of the previous one. To reach a distant page, use skip.
     """
     return result
 
@@ -490,7 +490,7 @@ def svc_delete_run_data(
 ) -> None:
     """Deletes a run's rows after a preview
 
-    Needs the token of a preview, as ?token= or X-Preview-Token; without one, a preview of the same deletion by the same customer that still holds. A run that is under way is stopped. Nobody sees its rows from then on, and they go in the background. The scraper's last run is the one before it. Its record stays, and so does what was charged.
+    Needs the token of a preview, as ?token= or X-Preview-Token. Without ?token= or the header, a valid preview of the same deletion by the same customer is enough. A run under way is stopped. Its rows are hidden at once and deleted in the background. The run before it becomes the scraper's last run. Its record and its charges stay.
     """
     return result
 
@@ -508,7 +508,7 @@ def svc_diff_runs(
 ) -> schemas.RunDiff:
     """Compares the rows of two runs of a scraper
 
-    It answers the rows that were added, removed or changed, with what they were before. Both runs have ended. null counts as a member that is not there. What was added or changed comes in the order of the newer run, then what was removed in that of the older one. Beyond 200,000 rows it comes so part by part. A page costs its own share if it is asked for within two minutes of the one before. Later it may compare both runs anew, so a long comparison is best read as jsonl. A key that no row has is refused.
+    It returns the rows that were added, removed or changed, with their previous values. Both runs must have ended. A null member counts as absent. Added and changed rows come first, in the order of the newer run. Removed rows follow in the order of the older run. Beyond 200,000 rows, this order holds within each part. The next page is cheap within two minutes of the previous one. After that both runs may be compared again, so read a long comparison as jsonl. A key that no row has is refused.
     """
     return result
 
@@ -517,7 +517,7 @@ def svc_diff_runs(
 def svc_list_kept_exports(
     result: schemas.SvcListKeptExports200Response,
 ) -> schemas.SvcListKeptExports200Response:
-    """Lists the customer's kept exports, the newest first
+    """Lists the customer's kept exports, newest first
 
     Access: read. Feature of plans: DATA_EXPORT. Rate class: read.
     """
@@ -548,16 +548,16 @@ def svc_keep_export(
     bom: bool | None = None,
     guard: bool | None = None,
 ) -> schemas.KeptExport:
-    """Has rows written to a file that is kept for 7 days
+    """Writes rows to a file that is kept for 7 days
 
-    The file has the rows as they are when the call comes, in the form of GET /api/scraper/data/export. It is written in the background: its state is WAITING, then READY or FAILED. It fails when rows were removed before it was written. It is not written, or read, once whoever asked for it may not read the rows any more. A customer keeps 20 exports at most, and 8 GiB of files. One file has at most 4 GiB.
+    The file has the rows as of the call, in the format of GET /api/scraper/data/export. It is written in the background: its state is WAITING, then READY or FAILED. It fails if rows are removed before it is written. It can neither be written nor read once its creator may no longer read the rows. A customer keeps at most 20 exports and 8 GiB of files. A file has at most 4 GiB.
     """
     return result
 
 
 @client.get("/api/scraper/data/exports/{id}")
 def svc_get_kept_export(result: schemas.KeptExport, id: str) -> schemas.KeptExport:
-    """Says how it stands with a kept export
+    """Returns the state of a kept export
 
     Access: read. Feature of plans: DATA_EXPORT. Rate class: read.
     """
@@ -566,7 +566,7 @@ def svc_get_kept_export(result: schemas.KeptExport, id: str) -> schemas.KeptExpo
 
 @client.delete("/api/scraper/data/exports/{id}")
 def svc_delete_kept_export(result: None, id: str) -> None:
-    """Removes a kept export with its file, or gives it up
+    """Removes a kept export with its file, or cancels it
 
     Access: write. Rate class: general.
     """
@@ -613,7 +613,7 @@ def svc_put_category(
 ) -> schemas.Category:
     """Saves a filter of a group's rows under a name
 
-    Reads and downloads of the group take it as categories. A category that has the name gets the filter, and keeps its id. A group has at most 100, the groups of a customer 1,000.
+    Reads and downloads of the group take it in categories. An existing category of that name gets the new filter, and keeps its id. A group has at most 100 categories, a customer's groups together 1,000.
     """
     return result
 
@@ -624,7 +624,7 @@ def svc_delete_category(
 ) -> None:
     """Deletes a category after a preview
 
-    Needs the token of a preview, as ?token= or X-Preview-Token; without one, a preview of the same deletion by the same customer that still holds. Rows stay.
+    Needs the token of a preview, as ?token= or X-Preview-Token. Without ?token= or the header, a valid preview of the same deletion by the same customer is enough. Rows stay.
     """
     return result
 
@@ -633,9 +633,9 @@ def svc_delete_category(
 def svc_preview_delete_category(
     result: schemas.DeletionPreview, id: str, category_id: str
 ) -> schemas.DeletionPreview:
-    """Shows what the deletion of a category would do
+    """Shows what deleting a category would do
 
-    Show its warnings before the deletion. The token lets that through once, within 5 minutes, with the same parameters, unless what hangs on the target changes meanwhile.
+    Show the warnings to the user before the deletion. The token is valid once, within 5 minutes, with the same parameters, unless what depends on the target changes meanwhile.
     """
     return result
 
@@ -658,7 +658,7 @@ def svc_get_group_data_client(
 ) -> schemas.SanitizedRowPage:
     """Reads a group's rows by page, with every scraped text marked as data
 
-    Each text becomes an object that says where it was scraped. It is cut at 2,000 characters. Control characters but tabs and line breaks go, and so do those that override the direction of writing. Nothing else of a text is rewritten. Numbers, booleans, null and members that begin with _ stay as they are.
+    Each text becomes an object that says where it was scraped. It is cut at 2,000 characters. Control characters except tabs and line breaks are removed, and so are those that override the writing direction. Otherwise texts are unchanged. Numbers, booleans, null and members that begin with _ stay as they are.
     """
     return result
 
@@ -676,7 +676,7 @@ def svc_merge_runs(
 ) -> schemas.Merged:
     """Merges the rows of a group's runs by their title
 
-    A title is a stable identifier, such as a barcode. Titles are compared without the spaces around them; a number is the text that it is. Rows of one title in two runs or more become one row. It has the fields of the run that was named first, and from the others those that are missing, null or empty there. Of several rows of a title in one run the first counts. Taken is the latest COMPLETED run of each scraper of the group; others are passed over. The rows are those of a group of the same name with _enriched behind it. That group counts towards no limit, and has enrichedOf in the list. A new merge replaces the rows of the last one; while one goes on there is no other. The call waits for 55 s, then answers with the run; the same Idempotency-Key waits again. A merge that makes no row is 422, and the rows of the last one stay.
+    A title is a stable identifier, such as a barcode. Titles are compared without surrounding spaces; a number is compared as text. Rows with the same title in two or more runs become one row. It has the fields of the run named first. The other runs fill in fields that are missing, null or empty there. If a run has several rows of a title, the first counts. Only the latest COMPLETED run of each scraper of the group is merged; other runs are ignored. The rows go to a group of the same name with the suffix _enriched. That group counts towards no limit, and has enrichedOf in the list. A new merge replaces the rows of the last one; only one runs at a time. The call waits up to 55 s, then returns the run; the same Idempotency-Key waits again. A merge that makes no row answers 422, and the rows of the last one stay.
     """
     return result
 
@@ -686,9 +686,9 @@ def svc_find_run_oddities(
     result: schemas.RunOddities,
     job_id: typing.Annotated[str, clientele_api.Query(alias="jobId")],
 ) -> schemas.RunOddities:
-    """Says what is odd about a run
+    """Reports what is unusual about a run
 
-    The run is compared with up to 10 runs of its scraper before it that were COMPLETED and whose rows are there. Told is what all of those did not have, nor nearly: numbers of rows, shares of rows with a value, types, values, lengths and varieties. It changes nothing.
+    The run is compared with up to 10 earlier COMPLETED runs of its scraper that still have rows. It reports what is far from all of them: row counts, shares of rows with a value, types, values, lengths and varieties. Nothing is changed.
     """
     return result
 
@@ -700,9 +700,9 @@ def svc_preview_delete_run_data(
         str, clientele_api.Query(alias="scraperJobStatusId")
     ],
 ) -> schemas.DeletionPreview:
-    """Shows what the deletion of a run's rows would do
+    """Shows what deleting a run's rows would do
 
-    Show its warnings before the deletion. The token lets that through once, within 5 minutes, with the same parameters, unless what hangs on the target changes meanwhile. rows are counted of a run that has ended; one that is under way (openRuns) is stopped.
+    Show the warnings to the user before the deletion. The token is valid once, within 5 minutes, with the same parameters, unless what depends on the target changes meanwhile. rows counts only an ended run's rows; a run under way (openRuns) is stopped.
     """
     return result
 
@@ -712,27 +712,27 @@ def svc_profile_run(
     result: schemas.RunProfile,
     job_id: typing.Annotated[str, clientele_api.Query(alias="jobId")],
 ) -> schemas.RunProfile:
-    """Says what the fields of a run's rows are like
+    """Describes the fields of a run's rows
 
-    It answers of each field how many rows have a value and of which types. With that come the least and the greatest number, about how many different values there are, and some of them. The sums are kept with each page as it is stored, so that long runs are answered soon.
+    For each field it returns how many rows have a value, and of which types. It also returns the smallest and greatest number, about how many different values there are, and examples. The sums are stored with each page, so the answer is fast even for long runs.
     """
     return result
 
 
 @client.get("/api/scraper/data/{row_id}/receipt")
 def svc_get_row_receipt(result: schemas.RowReceipt, row_id: str) -> schemas.RowReceipt:
-    """Says where a row comes from
+    """Returns the receipt of a row: where it comes from
 
-    A row's id is its _rowId. The receipt is that of the page which brought the row, and is there as long as the row is.
+    A row's id is its _rowId. The receipt is that of the page that the row came from. It exists as long as the row.
     """
     return result
 
 
 @client.put("/api/scraper/group")
 def svc_put_group(result: schemas.Group, data: schemas.GroupInput) -> schemas.Group:
-    """Creates a group, or changes the one with the given id
+    """Creates a group, or updates the one with the given id
 
-    What an update does not name stays as it is. An id that is not one of the customer's groups is refused. With retentionCount, rows of older runs are deleted in the background when a run has ended.
+    Members that an update does not name stay as they are. An id that is not one of the customer's groups is refused. With retentionCount, the rows of older runs are deleted in the background when a run ends.
     """
     return result
 
@@ -765,25 +765,25 @@ def svc_delete_group(
 ) -> None:
     """Deletes a group with its scrapers after a preview
 
-    Needs the token of a preview, as ?token= or X-Preview-Token; without one, a preview of the same deletion by the same customer that still holds. Its runs are stopped. Their records stay, and so does what was charged. Without withData its rows stay, too, and are read by run. With it nobody sees them from then on, and they go in the background. Rows that its scrapers have in other groups stay.
+    Needs the token of a preview, as ?token= or X-Preview-Token. Without ?token= or the header, a valid preview of the same deletion by the same customer is enough. Its runs are stopped. Their records and charges stay. Without withData its rows stay, too, and can be read by run. With withData its rows are hidden at once and deleted in the background. Rows that its scrapers have in other groups stay.
     """
     return result
 
 
 @client.post("/api/scraper/group/{id}/estimate")
 def svc_estimate_group(result: schemas.GroupEstimate, id: str) -> schemas.GroupEstimate:
-    """Says what a run of a group will probably cost
+    """Estimates what a run of a group will cost
 
-    It is the sum of the estimates of the scrapers that a run of the group would launch. Of more than 100 it looks at 100, spread over all. Free requests are taken off once. It is no cap: maxChargeMicros of a launch is.
+    It is the sum of the estimates of the scrapers that a run of the group would launch. With more than 100 scrapers, it samples 100 evenly. Free requests are deducted once. The estimate is not a cap: maxChargeMicros of a launch is.
     """
     return result
 
 
 @client.put("/api/scraper/group/{id}/match")
 def svc_match_group(result: None, id: str) -> None:
-    """Looks for the products of a group's rows in the catalogue
+    """Matches a group's rows with products of the catalogue
 
-    It answers once the match is queued. Read are the latest COMPLETED runs of the group's scrapers. What a row is stands in its columns: gtin (ean, upc, isbn), brand, model (mpn) and title, or the like in several languages. What is found of a row is one in a group of the same name with _matched behind it. It has rowId, catalogueId, score (0.5 to 1) and method. The methods are gtin, brand_model and title. A new match replaces the rows of the last one. From the first match on, files that are sent to the group's scrapers add to their rows. The group has to have shouldMatchProducts.
+    It answers once the match is queued. It reads the latest COMPLETED run of each of the group's scrapers. A row is matched by its columns gtin (ean, upc, isbn), brand, model (mpn) and title, or their names in several languages. Each match becomes a row in a group of the same name with the suffix _matched. It has rowId, catalogueId, score (0.5 to 1) and method. The methods are gtin, brand_model and title. A new match replaces the rows of the last one. From the first match on, files sent to the group's scrapers add to their rows. The group must have shouldMatchProducts.
     """
     return result
 
@@ -796,9 +796,9 @@ def svc_preview_delete_group(
         bool | None, clientele_api.Query(alias="withData")
     ] = None,
 ) -> schemas.DeletionPreview:
-    """Shows what the deletion of a group would do
+    """Shows what deleting a group would do
 
-    Show its warnings before the deletion. The token lets that through once, within 5 minutes, with the same parameters, unless what hangs on the target changes meanwhile. All scrapers of the group go with it, and so do the groups that merges and matches made of it. rows are those of runs that have ended; openRuns are stopped.
+    Show the warnings to the user before the deletion. The token is valid once, within 5 minutes, with the same parameters, unless what depends on the target changes meanwhile. All scrapers of the group are deleted with it, and so are the groups that merges and matches made from it. rows counts the rows of ended runs; the openRuns are stopped.
     """
     return result
 
@@ -813,7 +813,7 @@ def svc_run_group(
 ) -> schemas.RunsOfGroup:
     """Launches a run of each scraper of a group
 
-    Scrapers that cannot run are skipped, each with the reason. All runs are made in one step: there are all or none. Up to 1,000 runs of a customer are open at a time, and scrapers beyond are skipped as LIMIT_REACHED. So are those that could not be made ready within 45 s. Scrapers of list runs have NO_SOURCE. The same Idempotency-Key within 24 hours answers the original runs.
+    Scrapers that cannot run are skipped, each with a reason. All runs are created in one step: all or none. A customer may have up to 1,000 open runs; scrapers beyond that are skipped as LIMIT_REACHED. Scrapers that could not be made ready within 45 s are, too. Scrapers of list runs are skipped as NO_SOURCE. The same Idempotency-Key within 24 hours returns the original runs.
     """
     return result
 
@@ -828,7 +828,7 @@ def svc_run_group_by_post(
 ) -> schemas.RunsOfGroup:
     """Launches a run of each scraper of a group
 
-    Scrapers that cannot run are skipped, each with the reason. All runs are made in one step: there are all or none. Up to 1,000 runs of a customer are open at a time, and scrapers beyond are skipped as LIMIT_REACHED. So are those that could not be made ready within 45 s. Scrapers of list runs have NO_SOURCE. The same Idempotency-Key within 24 hours answers the original runs.
+    Scrapers that cannot run are skipped, each with a reason. All runs are created in one step: all or none. A customer may have up to 1,000 open runs; scrapers beyond that are skipped as LIMIT_REACHED. Scrapers that could not be made ready within 45 s are, too. Scrapers of list runs are skipped as NO_SOURCE. The same Idempotency-Key within 24 hours returns the original runs.
     """
     return result
 
@@ -837,18 +837,18 @@ def svc_run_group_by_post(
 def svc_put_group_start_type(
     result: schemas.SvcPutGroupStartType200Response, id: str, start_type: str
 ) -> schemas.SvcPutGroupStartType200Response:
-    """Says how the scrapers of a group start
+    """Sets how the scrapers of a group start
 
-    DAILY and WEEKLY start between 00:00 and 06:00 (of Monday) in the group's time zone, at a minute that is the group's own. A scraper's own schedule wins. NONE pauses both, MANUAL the group's alone. Of starts that were missed the newest is made up for if it is under an hour old. A scraper that runs is skipped.
+    DAILY starts between 00:00 and 06:00 in the group's time zone, WEEKLY does so on Mondays. The minute is fixed for each group. A scraper's own schedule takes precedence. NONE pauses both schedules, MANUAL only the group's. If starts were missed, the newest is made up for if it is under an hour old. A running scraper is skipped.
     """
     return result
 
 
 @client.get("/api/scraper/group/{id}/starts")
 def svc_list_group_starts(result: schemas.Starts, id: str) -> schemas.Starts:
-    """Answers when a group starts by itself, and what became of its newest starts
+    """Returns when a group next starts automatically, and the outcome of its newest starts
 
-    Scrapers with a schedule of their own have starts of their own. The first start of which the balance, the plan or a recipe refuses scrapers is told as SCHEDULED_START_REFUSED. Those behind it are not, for the same reason.
+    Scrapers with a schedule of their own have starts of their own. SCHEDULED_START_REFUSED is sent for the first start in which the balance, the plan or a recipe refuses scrapers. Later starts refused for the same reason send nothing.
     """
     return result
 
@@ -857,7 +857,7 @@ def svc_list_group_starts(result: schemas.Starts, id: str) -> schemas.Starts:
 def svc_stop_group(result: schemas.RunsOfGroup, id: str) -> schemas.RunsOfGroup:
     """Stops all runs of a group
 
-    The state of each run is final at once. Pages that are being fetched are still stored and charged; the call does not wait for them. Rows already there are kept. Scrapers that are not running are left as they are.
+    The state of each run is final at once. Pages being fetched are still stored and charged; the call does not wait for them. Existing rows are kept. Scrapers that are not running stay as they are.
     """
     return result
 
@@ -866,7 +866,7 @@ def svc_stop_group(result: schemas.RunsOfGroup, id: str) -> schemas.RunsOfGroup:
 def svc_stop_group_by_post(result: schemas.RunsOfGroup, id: str) -> schemas.RunsOfGroup:
     """Stops all runs of a group
 
-    The state of each run is final at once. Pages that are being fetched are still stored and charged; the call does not wait for them. Rows already there are kept. Scrapers that are not running are left as they are.
+    The state of each run is final at once. Pages being fetched are still stored and charged; the call does not wait for them. Existing rows are kept. Scrapers that are not running stay as they are.
     """
     return result
 
@@ -889,9 +889,9 @@ def svc_list_scrapers(
     limit: int | None = None,
     cursor: str | None = None,
 ) -> schemas.ScraperCursorPage:
-    """Lists the customer's scrapers, newest first unless sorted
+    """Lists the customer's scrapers, newest first by default
 
-    A page may have fewer scrapers than limit although more follow, when they are large.
+    A page of large scrapers may have fewer than limit although more follow.
     """
     return result
 
@@ -911,9 +911,9 @@ def svc_list_scraper_jobs(
     size: int | None = None,
     sort: str | None = None,
 ) -> schemas.JobPage:
-    """Lists the customer's runs, newest first unless told otherwise
+    """Lists the customer's runs, newest first by default
 
-    With a groupId in filters that names one group which is shared with the customer, the runs in that group.
+    If groupId in filters names one group that is shared with the customer, the list has the runs in that group.
     """
     return result
 
@@ -932,9 +932,9 @@ def svc_list_all_scraper_jobs(
     cursor: str | None = None,
     format: str | None = None,
 ) -> schemas.JobCursorPage:
-    """Reads all of the customer's runs, newest first, by cursor
+    """Reads all the customer's runs, newest first, by cursor
 
-    There is no last page: the cursor leads to the first run that is still kept. Deleted ones are among them, runs that are launched meanwhile are not. With groupId it reads a group, also one that is shared with the customer; an answer under way breaks off when that ends.
+    There is no page limit: the cursor leads to the oldest run still kept. Deleted runs are included; runs launched meanwhile are not. groupId may be a group that is shared with the customer. An answer under way breaks off when the sharing ends.
     """
     return result
 
@@ -947,9 +947,9 @@ def svc_list_scraper_job_errors(
     limit: int | None = None,
     after: str | None = None,
 ) -> schemas.SvcListScraperJobErrors200Response:
-    """Lists the errors of a run's links, in the order of its list
+    """Lists the errors of a run's links, in list order
 
-    At most 100,000; when there are as many as limit, those behind them come with after.
+    At most 100,000 errors are listed. If there are as many as limit, use after to get the next ones.
     """
     return result
 
@@ -958,9 +958,9 @@ def svc_list_scraper_job_errors(
 def svc_preview_scraper_rule(
     result: schemas.RulePreview, data: schemas.SvcPreviewScraperRuleApplicationJson
 ) -> schemas.RulePreview:
-    """Applies a post-process rule to one value; persists nothing
+    """Applies a post-process rule to one value, without saving anything
 
-    A text source of CURRENCY_CONVERT may be a price as sites write it, such as 1.234,50 EUR. Signs, letters and symbols around its one number do not count. The output is the source times the rate, without rounding. A rate between two currencies other than the euro has 10 significant digits. Weekends and bank holidays take the European Central Bank's rate of the day before. Rates count from 16:00 UTC of their day. A source that is null, or no number, writes nothing. REGEX_CLEAN takes pattern (RE2, up to 512 characters). With it goes replacement ($1 and ${name} stand for groups), or group, whose text in the first match is the output. onNoMatch is KEEP (the source as it is), NULL or EMPTY. ENUM_MAP looks up numbers and booleans as JSON writes them; without a match and a default it writes nothing.
+    The source of CURRENCY_CONVERT may be a price as sites write it, such as 1.234,50 EUR. Signs, letters and symbols around its one number are ignored. The output is the source times the rate, without rounding. A rate between two currencies other than the euro has 10 significant digits. On weekends and bank holidays, the European Central Bank's previous rate applies. Rates apply from 16:00 UTC of their day. If the source is null or not a number, nothing is written. REGEX_CLEAN takes pattern (RE2, up to 512 characters), and either replacement or group. In replacement, $1 and ${name} stand for groups; with group, the output is that group's text in the first match. onNoMatch is KEEP (the unchanged source), NULL or EMPTY. ENUM_MAP looks up numbers and booleans as written in JSON. Without a match and a default it writes nothing.
     """
     return result
 
@@ -969,9 +969,9 @@ def svc_preview_scraper_rule(
 def svc_list_shared_groups(
     result: schemas.SvcListSharedGroups200Response,
 ) -> schemas.SvcListSharedGroups200Response:
-    """Lists the groups that others share with the customer
+    """Lists the groups that others have shared with the customer
 
-    They are shared with the e-mail address of its profile. Their rows, categories, runs and link errors are read by the operations of one's own groups.
+    These groups are shared with the e-mail address in the customer's profile. Their rows, categories, runs and link errors are read with the same operations as the customer's own.
     """
     return result
 
@@ -980,16 +980,16 @@ def svc_list_shared_groups(
 def svc_share_group(
     result: None, data: schemas.SvcShareGroupApplicationJson, id: str
 ) -> None:
-    """Shares a group with others for reading, by their e-mail addresses
+    """Shares a group with others, by e-mail address, for reading
 
-    All addresses are added or none; who has the group already keeps it. The answer does not tell whether an address is a customer's. A group is shared with 100 addresses at most, the groups of a customer 2,000 times.
+    Either all addresses are added or none; existing shares stay. The answer does not reveal whether an address is a customer's. A group can have 100 shares, a customer's groups together 2,000.
     """
     return result
 
 
 @client.delete("/api/scraper/shared/group/{id}")
 def svc_revoke_group_share(result: None, id: str, email: str) -> None:
-    """Ends the share of a group with an e-mail address
+    """Ends the sharing of a group with an e-mail address
 
     Access: write. Rate class: general.
     """
@@ -1000,7 +1000,7 @@ def svc_revoke_group_share(result: None, id: str, email: str) -> None:
 def svc_list_group_shares(
     result: schemas.SvcListGroupShares200Response, id: str
 ) -> schemas.SvcListGroupShares200Response:
-    """Lists the e-mail addresses that a group is shared with, for its owner
+    """Lists, for the owner, the e-mail addresses that a group is shared with
 
     Access: read. Rate class: read.
     """
@@ -1017,18 +1017,18 @@ def svc_create_scraper_site(
         str | None, clientele_api.Query(alias="scraperRef")
     ] = None,
 ) -> schemas.Site:
-    """Gives a scraper the links that its runs read
+    """Sets the links that a scraper's runs read
 
-    A scraper has one site. Who adds links sends all of them again. Those that it had stand until all of the new ones have come, and one invalid link refuses all. Links that are equal in canonical form are taken once, the first with its title. The state of a link stays when the site is sent again. Runs read links that no run has visited first, then the others; without a site they begin at the scraper's own address. The links come as links of a JSON body, or as the body itself. That is text/uri-list (an address a line, # begins a comment) or application/x-ndjson ({"url": …, "title": …} a line). The other members are query parameters then. A link has at most 8,192 bytes of text, a site 1,000,000 links, and a customer 1,000 sites with 10,000,000 links. Scrapers of lists, searches and files have none.
+    A scraper has one site. To add links, send all of them again. The old links stay until all the new ones have arrived, and one invalid link refuses all. Links with the same canonical form are taken once, with the title of the first. The state of a link stays when the site is sent again. Runs read unvisited links first, then the others; without a site they begin at the scraper's own address. The links come as links of a JSON body, or as the body itself. The body is text/uri-list (one address per line, # begins a comment) or application/x-ndjson ({"url": …, "title": …} per line). The other members are then query parameters. A link has at most 8,192 bytes of text, a site 1,000,000 links, and a customer 1,000 sites with 10,000,000 links. Scrapers of lists, searches and files cannot have a site.
     """
     return result
 
 
 @client.delete("/api/scraper/site/{site_id}")
 def svc_delete_scraper_site(result: None, site_id: str) -> None:
-    """Deletes a site with all its links; the scraper stays
+    """Deletes a site with all its links, but not its scraper
 
-    Its runs begin at its own address from then on. A site that is gone, or is none of the customer's, is deleted already.
+    From then on, the scraper's runs begin at its own address. Deleting a site that does not exist, or is not the customer's, changes nothing.
     """
     return result
 
@@ -1051,7 +1051,7 @@ def svc_list_scraper_site_links(
 ) -> schemas.SiteLinkPage:
     """Lists the links of a site
 
-    Text is sorted by its bytes; what is equal in it by the order in which it was given. A descending order turns both around.
+    Text is sorted by bytes, and equal links by the order in which they were given. A descending sort reverses both.
     """
     return result
 
@@ -1086,7 +1086,7 @@ def svc_run_scraper_url_list(
 ) -> schemas.LaunchedListRun:
     """Launches a run over a list of addresses
 
-    The list comes as urls (at most 100,000) of a JSON body, or as the body itself (at most 5,000,000). The body is text/uri-list (an address a line, # begins a comment) or application/x-ndjson ({"url": …} a line). The other members are query parameters then. One invalid address refuses the whole list and is named; nothing is saved or charged then. Addresses that are equal in canonical form are taken once. The first run of a list makes its scraper. With scraperId it runs again: rerun takes what was never charged, and force takes all. They take it from urls or, without urls, from the list last given. urls without either are all taken. With endpointTag websitecontacts each website has one row: website, email, emails_all, email_source_url, domain_match (yes, no, unknown or empty), status, checked_at. EMAIL_FOUND and NO_EMAIL_PUBLISHED cost two credits. EMAIL_NOT_EXTRACTABLE, PAGE_NOT_READABLE, SITE_UNREACHABLE, SOCIAL_PROFILE_ONLY and DAILY_LIMIT_REACHED cost nothing. The daily limits (UTC) are 2,000 websites, 800 that end uncharged, and 3 reads of a domain. A customer who has never topped up gets a run that has failed with a message. With the tag of a plugin the rows are those of MARKETPLACE, described at PUT /api/scraper.
+    The list comes as urls of a JSON body (at most 100,000), or as the body itself (at most 5,000,000). The body is text/uri-list (one address per line, # begins a comment) or application/x-ndjson ({"url": …} per line). The other members are then query parameters. If one address is invalid, the whole list is refused and the address named; nothing is saved or charged. Addresses with the same canonical form are taken once. The first run of a list creates its scraper. With scraperId the list runs again: rerun takes addresses never charged, force takes all. Both take them from urls or, without urls, from the newest list. urls without either are all run. With endpointTag websitecontacts each website has one row: website, email, emails_all, email_source_url, domain_match (yes, no, unknown or empty), status, checked_at. EMAIL_FOUND and NO_EMAIL_PUBLISHED cost two credits. EMAIL_NOT_EXTRACTABLE, PAGE_NOT_READABLE, SITE_UNREACHABLE, SOCIAL_PROFILE_ONLY and DAILY_LIMIT_REACHED cost nothing. The daily limits (UTC) are 2,000 websites, 800 that end uncharged, and 3 reads of a domain. If the customer has never topped up, the run fails at once with a message. With the tag of a plugin, rows are those of MARKETPLACE, described at PUT /api/scraper.
     """
     return result
 
@@ -1095,9 +1095,9 @@ def svc_run_scraper_url_list(
 def svc_create_scraper_v2(
     result: schemas.EnrichedScraper, data: schemas.EnrichedScraperInput
 ) -> schemas.EnrichedScraper:
-    """Creates a scraper, or replaces the one with the given id; answers the enriched form
+    """Creates a scraper, or replaces the one with the given id; returns the enriched form
 
-    All of it is sent always. An id that is not one of the customer's scrapers is refused. What this version cannot run (other types) is refused with type_not_runnable rather than kept and ignored. Of a FILE scraper, sent with its id, name, groupRef and config.retentionCount may change; what it has none of is refused. Rows stay in the group that they were stored in. MARKETPLACE and SEARCH_ENGINE_SEARCH have fields of their own. Rows of a shop have position (in a list), title, url, price, priceMax, listPrice, currency, availability, condition and brand. They have sku, gtin, mpn, productId, category, rating, reviewCount, image, images, description and platform, too. Rows of a search have position, title, url, snippet, kind, query and page. APPLICATION_LD_JSON has a row for each thing that a page states (a Product, each element of an ItemList, each variant of a ProductGroup). Its properties are columns. Those of items within it are joined with an underscore (offers_price, brand_name). Several values are an array, and references are followed. itemsConfig may choose and name some, by column or by path (offers.price). AI_CONF has the properties of its schema. A row that does not fit the schema is dropped, not stored and not charged. A page that has no other ends with the error row_rejected. It is model_unavailable or model_limit_reached where the language model, asked for what the page does not state, gave no answer. It is no_rows where the page states nothing and there is no model. What the enriched form has beside the plain one is ignored.
+    Always send the whole scraper. An id that is not one of the customer's scrapers is refused. Types that this version cannot run are refused with type_not_runnable. For a FILE scraper, sent with its id, only name, groupRef and config.retentionCount may change; settings that it does not have are refused. Rows stay in the group in which they were stored. MARKETPLACE and SEARCH_ENGINE_SEARCH have fixed fields. Shop rows have position (in a list), title, url, price, priceMax, listPrice, currency, availability, condition and brand. They also have sku, gtin, mpn, productId, category, rating, reviewCount, image, images, description and platform. Search rows have position, title, url, snippet, kind, query and page. APPLICATION_LD_JSON makes a row for each thing in the page's structured data: a Product, each element of an ItemList, each variant of a ProductGroup. Its properties are columns. Names of nested properties are joined with an underscore (offers_price, brand_name). Several values become an array, and references are followed. itemsConfig may select and rename columns, by column or by path (offers.price). AI_CONF has the properties of its schema. A row that does not fit the schema is neither stored nor charged. If a page has only such rows, it ends with the error row_rejected. If the language model was asked for missing values and gave no answer, the error is model_unavailable or model_limit_reached. If the page states nothing and there is no model, it is no_rows. Members that only the enriched form has are ignored.
     """
     return result
 
@@ -1106,7 +1106,7 @@ def svc_create_scraper_v2(
 def svc_get_scraper_v2(
     result: schemas.EnrichedScraper, id: str
 ) -> schemas.EnrichedScraper:
-    """Answers a scraper in the enriched form
+    """Returns a scraper in the enriched form
 
     Access: read. Rate class: read.
     """
@@ -1115,7 +1115,7 @@ def svc_get_scraper_v2(
 
 @client.get("/api/scraper/{id}")
 def svc_get_scraper(result: schemas.Scraper, id: str) -> schemas.Scraper:
-    """Answers a scraper
+    """Returns a scraper
 
     Access: read. Rate class: read.
     """
@@ -1133,7 +1133,7 @@ def svc_delete_scraper(
 ) -> None:
     """Deletes a scraper after a preview
 
-    Needs the token of a preview, as ?token= or X-Preview-Token; without one, a preview of the same deletion by the same customer that still holds. Its runs are stopped. Their records stay, and so does what was charged. Without withData its rows stay, too, and are read by group or run. With it nobody sees them from then on, and they go in the background.
+    Needs the token of a preview, as ?token= or X-Preview-Token. Without ?token= or the header, a valid preview of the same deletion by the same customer is enough. Its runs are stopped. Their records and charges stay. Without withData its rows stay, too, and can be read by group or run. With withData its rows are hidden at once and deleted in the background.
     """
     return result
 
@@ -1142,9 +1142,9 @@ def svc_delete_scraper(
 def svc_estimate_scraper(
     result: schemas.RunEstimate, id: str, links: int | None = None
 ) -> schemas.RunEstimate:
-    """Says what a run of a scraper will probably cost
+    """Estimates what a run of a scraper will cost
 
-    It goes by the newest 20 completed runs with the recipe as it is now. Their pages and tiers a link count, at today's prices, and a margin of 11 to 30%. Without one it is all that may be. That is from one page a link by the cheapest tier to the longest chains by the dearest. A sample narrows the tiers to those it needed. Where domains have prices of their own, those of the scraper's addresses count. Free requests are taken off. A new list is estimated by the scraper that is to be its template, with links. It is no cap: maxChargeMicros of a launch is.
+    It is based on up to 20 of the newest completed runs with the current recipe. It takes their pages and tiers per link at today's prices, with a margin of 11 to 30%. Without such runs it is the whole possible range. That is from one page per link by the cheapest tier to the longest chains by the most expensive. A sample narrows the tiers to those that it needed. If domains have their own prices, those of the scraper's addresses count. Free requests are deducted. For a new list, estimate its template scraper and give links. The estimate is not a cap: maxChargeMicros of a launch is.
     """
     return result
 
@@ -1160,9 +1160,9 @@ def svc_get_scraper_sample_data(
         int | None, clientele_api.Query(alias="maxChargeMicros")
     ] = None,
 ) -> schemas.SvcGetScraperSampleData200Response:
-    """Runs a scraper on its first page and answers the rows
+    """Runs a scraper on its first page and returns the rows
 
-    The first page of the start address, or of the first address of the newest list, is fetched and paid like any other. A sample from the cache costs nothing. The rows are answered and not kept. Where there are none the header Shoal-Reason says why. At most 1,000 rows and about 768 KiB are answered. The call waits up to 55 s; who hangs up ends the run.
+    It fetches the first page of the start address, or of the first address of the newest list. The page is charged like any other. A sample from the cache costs nothing. The rows are returned but not stored. If there are none, the header Shoal-Reason says why. At most 1,000 rows and about 768 KiB are returned. The call waits up to 55 s; disconnecting ends the run.
     """
     return result
 
@@ -1175,9 +1175,9 @@ def svc_preview_delete_scraper(
         bool | None, clientele_api.Query(alias="withData")
     ] = None,
 ) -> schemas.DeletionPreview:
-    """Shows what the deletion of a scraper would do
+    """Shows what deleting a scraper would do
 
-    Show its warnings before the deletion. The token lets that through once, within 5 minutes, with the same parameters, unless what hangs on the target changes meanwhile. rows are those of runs that have ended; openRuns are stopped.
+    Show the warnings to the user before the deletion. The token is valid once, within 5 minutes, with the same parameters, unless what depends on the target changes meanwhile. rows counts the rows of ended runs; the openRuns are stopped.
     """
     return result
 
@@ -1186,9 +1186,9 @@ def svc_preview_delete_scraper(
 def svc_re_extract(
     result: schemas.LaunchedRun, data: schemas.ReExtractInput, id: str
 ) -> schemas.LaunchedRun:
-    """Makes a run of the kept bodies of an earlier run
+    """Extracts an earlier run again, from its kept bodies
 
-    The pages that the run of jobId has read are read again as they were kept (config.keepBodyDays). They are read by the scraper as it is now, or with what the call names in its place. The scraper stays as it is. No site is asked and nothing is charged. The run stands in the history as any other. Its rows are seen once all of it is there, and a run that is stopped leaves nothing. A page whose body is not kept any more ends with the error body_gone. One that brought no rows keeps its error: it was not paid for. Currencies are converted by the rates that counted when the page was fetched. No language model is asked.
+    A new run reads the pages of the run jobId again from their kept bodies (config.keepBodyDays). It uses the current scraper, or what the call names in its place. The scraper does not change. No site is asked and nothing is charged. The run appears in the history like any other. Its rows appear once it is complete; if it is stopped, it leaves none. A page whose body is no longer kept ends with the error body_gone. A page that had no rows keeps its error, since it was not paid for. Currencies are converted at the rates that applied when the page was fetched. No language model is asked.
     """
     return result
 
@@ -1199,7 +1199,7 @@ def svc_update_scraper_retention(
 ) -> schemas.Scraper:
     """Sets how many of a scraper's runs keep their rows
 
-    When a run has ended, the rows of those before the newest ones are deleted in the background. Runs that brought no rows do not count. Run records, and what was charged, stay. The group's count wins over the scraper's.
+    When a run ends, the rows of older runs are deleted in the background. Runs without rows do not count. Run records and charges stay. The group's count takes precedence over the scraper's.
     """
     return result
 
@@ -1214,7 +1214,7 @@ def svc_run_scraper(
 ) -> schemas.LaunchedRun:
     """Launches a run of a scraper
 
-    A scraper with a site reads its links, those first that no run has visited. Otherwise the start address is checked (it resolves and may be reached), not fetched. Scrapers of the type SEARCH_ENGINE_SEARCH ask one of the server's search engines for each query. The same Idempotency-Key within 24 hours answers the original run. Scrapers of list runs run through POST /api/scraper/url-list-run.
+    A scraper with a site reads the site's links, unvisited ones first. Otherwise the launch checks that the start address resolves and is allowed, but does not fetch it. SEARCH_ENGINE_SEARCH scrapers ask one of the server's search engines for each query. The same Idempotency-Key within 24 hours returns the original run. Scrapers of list runs are run with POST /api/scraper/url-list-run.
     """
     return result
 
@@ -1229,7 +1229,7 @@ def svc_run_scraper_by_post(
 ) -> schemas.LaunchedRun:
     """Launches a run of a scraper
 
-    A scraper with a site reads its links, those first that no run has visited. Otherwise the start address is checked (it resolves and may be reached), not fetched. Scrapers of the type SEARCH_ENGINE_SEARCH ask one of the server's search engines for each query. The same Idempotency-Key within 24 hours answers the original run. Scrapers of list runs run through POST /api/scraper/url-list-run.
+    A scraper with a site reads the site's links, unvisited ones first. Otherwise the launch checks that the start address resolves and is allowed, but does not fetch it. SEARCH_ENGINE_SEARCH scrapers ask one of the server's search engines for each query. The same Idempotency-Key within 24 hours returns the original run. Scrapers of list runs are run with POST /api/scraper/url-list-run.
     """
     return result
 
@@ -1238,18 +1238,18 @@ def svc_run_scraper_by_post(
 def svc_get_scraper_site(
     result: schemas.SvcGetScraperSite200Response, id: str
 ) -> schemas.SvcGetScraperSite200Response:
-    """Answers the site of a scraper, or null
+    """Returns the site of a scraper, or null
 
-    Its links are left out when they are more than 1,000.
+    Links are left out if there are more than 1,000.
     """
     return result
 
 
 @client.get("/api/scraper/{id}/starts")
 def svc_list_scraper_starts(result: schemas.Starts, id: str) -> schemas.Starts:
-    """Answers when a scraper starts by itself, and what became of its newest starts
+    """Returns when a scraper next starts automatically, and the outcome of its newest starts
 
-    A scraper without a schedule of its own starts with its group, and the starts are the group's. The first start that the balance, the plan or the recipe refuses is told as SCHEDULED_START_REFUSED. Those behind it are not, for the same reason.
+    A scraper without its own schedule starts with its group, and the starts are the group's. SCHEDULED_START_REFUSED is sent for the first start that the balance, the plan or the recipe refuses. Later starts refused for the same reason send nothing.
     """
     return result
 
@@ -1258,7 +1258,7 @@ def svc_list_scraper_starts(result: schemas.Starts, id: str) -> schemas.Starts:
 def svc_stop_scraper(result: None, id: str) -> None:
     """Stops a scraper's run
 
-    The run's state is final at once. Pages that are being fetched are still stored and charged. The call waits for them, up to 10 s. A scraper that is not running is left as it is. Rows already there are kept.
+    The run's state is final at once. Pages being fetched are still stored and charged. The call waits for them, up to 10 s. A scraper that is not running stays as it is. Existing rows are kept.
     """
     return result
 
@@ -1267,7 +1267,7 @@ def svc_stop_scraper(result: None, id: str) -> None:
 def svc_stop_scraper_by_post(result: None, id: str) -> None:
     """Stops a scraper's run
 
-    The run's state is final at once. Pages that are being fetched are still stored and charged. The call waits for them, up to 10 s. A scraper that is not running is left as it is. Rows already there are kept.
+    The run's state is final at once. Pages being fetched are still stored and charged. The call waits for them, up to 10 s. A scraper that is not running stays as it is. Existing rows are kept.
     """
     return result
 
@@ -1288,9 +1288,9 @@ def svc_list_sitemaps(
     to: str | None = None,
     restriction: str | None = None,
 ) -> schemas.SitemapEntryPage:
-    """Lists what the sitemaps of a scraper's site name
+    """Lists the addresses in the sitemaps of a scraper's site
 
-    The entries are those of the scraper's newest harvest, also while it is under way. They go each night at 02:00 UTC. One that goes on then goes a night later.
+    The entries are those of the scraper's newest harvest, also while it is under way. They are deleted each night at 02:00 UTC. If the harvest is under way then, its entries are deleted a night later.
     """
     return result
 
@@ -1308,18 +1308,18 @@ def svc_harvest_sitemaps(
     scraper_id: str,
     cap: int | None = None,
 ) -> schemas.SvcHarvestSitemaps200Response | schemas.SvcHarvestSitemaps202Response:
-    """Reads the sitemaps of a scraper's site, and counts what they name
+    """Reads the sitemaps of a scraper's site, and counts the addresses that they list
 
-    The scraper's own address is read if it is a sitemap. Else those are that robots.txt names, or that are where sitemaps are. Sitemaps, RSS, Atom and text are read, packed or not, and indexes up to 4 levels deep. Addresses of other hosts are taken where the robots.txt of those names the sitemap. robots.txt is obeyed, one request a second is sent, and none is charged. Addresses are told apart by their canonical form. A harvest takes the place of the one before, and goes on in the background. The call waits for 55 s, then answers with the count so far; the same Idempotency-Key waits again. No sitemap, or an empty one, counts 0. A scraper has one harvest under way, a customer 10.
+    If the scraper's own address is a sitemap, it is read. Otherwise the sitemaps named in robots.txt are read, or those at the usual places. Sitemaps, RSS, Atom and text are read, compressed or not, and indexes up to 4 levels deep. Addresses on another host are taken if that host's robots.txt names the sitemap. robots.txt is obeyed, one request a second is sent, and nothing is charged. Addresses with the same canonical form count once. A harvest replaces the previous one, and goes on in the background. The call waits up to 55 s, then returns the count so far; the same Idempotency-Key waits again. Without a sitemap, or with an empty one, the count is 0. At most one harvest of a scraper is under way at a time, and 10 of a customer.
     """
     return result
 
 
 @client.get("/api/subscription")
 def svc_get_subscription(result: schemas.Subscription) -> schemas.Subscription:
-    """Answers the customer's legacy plan
+    """Returns the customer's legacy plan
 
-    INACTIVE with plan null: the customer pays as it goes, without a plan.
+    INACTIVE with plan null: the customer is on pay-as-you-go, without a plan.
     """
     return result
 
@@ -1328,14 +1328,14 @@ def svc_get_subscription(result: schemas.Subscription) -> schemas.Subscription:
 def svc_cancel_subscription(result: schemas.Subscription) -> schemas.Subscription:
     """Ends the subscription at the end of its period
 
-    The plan stays until currentPeriodEnd, then it is STARTER. Until then cancel-downgrade takes it back.
+    The plan stays until currentPeriodEnd, then becomes STARTER. Until then, cancel-downgrade undoes this.
     """
     return result
 
 
 @client.post("/api/subscription/cancel-downgrade")
 def svc_cancel_downgrade(result: schemas.Subscription) -> schemas.Subscription:
-    """Keeps the plan, in place of what was scheduled
+    """Keeps the current plan, and cancels the scheduled change
 
     Access: write. Rate class: top-up.
     """
@@ -1348,7 +1348,7 @@ def svc_change_subscription(
 ) -> schemas.Subscription:
     """Changes the plan
 
-    A dearer plan opens a checkout, and takes the place of the old one when it is paid. A cheaper one is scheduled for the end of the period, and charges nothing now. The same plan changes nothing.
+    A more expensive plan opens a checkout, and replaces the old plan once paid. A cheaper plan is scheduled for the end of the period, and nothing is charged now. The same plan changes nothing.
     """
     return result
 
@@ -1357,9 +1357,9 @@ def svc_change_subscription(
 def svc_create_subscription(
     result: schemas.Subscription, data: schemas.PlanInput
 ) -> schemas.Subscription:
-    """Opens a checkout in which a plan is subscribed to
+    """Opens a checkout to subscribe to a plan
 
-    An ACTIVE subscription is answered as it is. The plan begins when the payment provider has told of the payment. The free plan begins at once.
+    An ACTIVE subscription is returned unchanged. The plan begins when the payment provider confirms the payment. The free plan begins at once.
     """
     return result
 
@@ -1368,7 +1368,7 @@ def svc_create_subscription(
 def svc_list_plan_prices(
     result: schemas.SvcListPlanPrices200Response,
 ) -> schemas.SvcListPlanPrices200Response:
-    """Lists what the plans cost that customers may choose, by level
+    """Lists the prices of the plans that customers may choose, by level
 
     Access: public. Rate class: anonymous.
     """
@@ -1379,16 +1379,16 @@ def svc_list_plan_prices(
 def svc_payment_notice(
     result: None, data: schemas.SvcPaymentNoticeApplicationJson
 ) -> None:
-    """Takes signed notices of the payment provider
+    """Takes signed notices from the payment provider
 
-    Only the payment provider calls this. The bytes of the body are signed; a signature holds for five minutes. Notices may come twice and in any order.
+    Only the payment provider calls this. The bytes of the body are signed; a signature is valid for five minutes. Notices may come twice and in any order.
     """
     return result
 
 
 @client.get("/api/wallet")
 def svc_get_wallet(result: schemas.Wallet) -> schemas.Wallet:
-    """Answers the balance, charges of runs under way included
+    """Returns the balance, including charges of runs under way
 
     Access: read. Rate class: read.
     """
@@ -1399,7 +1399,7 @@ def svc_get_wallet(result: schemas.Wallet) -> schemas.Wallet:
 def svc_list_prices(
     result: schemas.SvcListPrices200Response,
 ) -> schemas.SvcListPrices200Response:
-    """Lists the prices that runs launched now will have
+    """Lists the prices for runs launched now
 
     Access: read. Rate class: read.
     """
@@ -1410,18 +1410,18 @@ def svc_list_prices(
 def svc_start_top_up(
     result: schemas.StartedTopUp, data: schemas.TopUpInput
 ) -> schemas.StartedTopUp:
-    """Opens a checkout in which the wallet is topped up
+    """Opens a checkout to top up the wallet
 
-    The balance grows when the payment provider has told of the payment, which is seconds after it as a rule. A customer has at most 100 open top-ups.
+    The balance grows when the payment provider confirms the payment, usually within seconds. A customer has at most 100 open top-ups.
     """
     return result
 
 
 @client.get("/api/wallet/topup/{session_id}")
 def svc_get_top_up(result: schemas.TopUpStatus, session_id: str) -> schemas.TopUpStatus:
-    """Says what became of a top-up
+    """Returns the state of a top-up
 
-    OPEN: not paid yet, or pending. APPLIED: paid and credited. EXPIRED and FAILED: no money moved; these are forgotten 30 days later. UNMATCHED: paid, but not to be credited as it stands, in another currency for example; the operator sees it.
+    OPEN: not paid yet, or pending. APPLIED: paid and credited. EXPIRED and FAILED: no money moved; these are deleted 30 days later. UNMATCHED: paid, but it cannot be credited, for example because of another currency; the operator sees it.
     """
     return result
 
@@ -1454,9 +1454,9 @@ def svc_list_all_wallet_transactions(
     cursor: str | None = None,
     format: str | None = None,
 ) -> schemas.TransactionCursorPage:
-    """Reads all of the wallet's transactions, newest first, by cursor
+    """Reads all the wallet's transactions, newest first, by cursor
 
-    There is no last page: the cursor leads to the first transaction of the wallet. What is entered meanwhile is not among those that follow.
+    There is no page limit: the cursor leads to the first transaction of the wallet. Transactions entered meanwhile are not included.
     """
     return result
 
@@ -1474,16 +1474,16 @@ def svc_list_webhooks(result: schemas.WebhookList) -> schemas.WebhookList:
 def svc_create_webhook(
     result: schemas.WebhookWithSecret, data: schemas.WebhookInput
 ) -> schemas.WebhookWithSecret:
-    """Makes a webhook, at most 10 a customer
+    """Creates a webhook; a customer has at most 10
 
-    Events are told by signed requests (Standard Webhooks): the headers webhook-id, webhook-timestamp and webhook-signature. A 2xx within 15 seconds takes one. Otherwise it is tried 8 times over 24 hours, each time under the same webhook-id; one that came may come again. The answer holds the secret, once.
+    Events are sent as signed requests (Standard Webhooks) with the headers webhook-id, webhook-timestamp and webhook-signature. An answer of 2xx within 15 seconds confirms one. Otherwise it is tried 8 times over 24 hours, always under the same webhook-id; an event may arrive twice. Only this answer holds the secret.
     """
     return result
 
 
 @client.get("/api/webhooks/{id}")
 def svc_get_webhook(result: schemas.Webhook, id: str) -> schemas.Webhook:
-    """Answers a webhook
+    """Returns a webhook
 
     Access: read. Rate class: read.
     """
@@ -1494,9 +1494,9 @@ def svc_get_webhook(result: schemas.Webhook, id: str) -> schemas.Webhook:
 def svc_put_webhook(
     result: schemas.Webhook, data: schemas.WebhookInput, id: str
 ) -> schemas.Webhook:
-    """Changes where a webhook goes, and of what it tells
+    """Changes a webhook's address and events
 
-    It switches one on again, too. Its secret stays.
+    It can also switch the webhook on again. The secret stays.
     """
     return result
 
@@ -1505,7 +1505,7 @@ def svc_put_webhook(
 def svc_delete_webhook(result: None, id: str) -> None:
     """Deletes a webhook and its log
 
-    What is pending is not sent any more, but for calls under way.
+    Pending deliveries are no longer sent, except for calls under way.
     """
     return result
 
@@ -1517,9 +1517,9 @@ def svc_list_webhook_deliveries(
     page: int | None = None,
     size: int | None = None,
 ) -> schemas.WebhookDeliveryPage:
-    """Lists what was sent to a webhook and what is pending, newest first
+    """Lists a webhook's sent and pending deliveries, newest first
 
-    Each stays for 30 days. Beyond 500 the oldest one that has ended goes; while 500 are pending, new events are counted as droppedEvents.
+    Each delivery is kept for 30 days. Beyond 500, the oldest finished one is removed; while 500 are pending, new events are only counted as droppedEvents.
     """
     return result
 
@@ -1530,7 +1530,7 @@ def svc_redeliver_webhook(
 ) -> schemas.WebhookDelivery:
     """Sends a delivery again at once, under its webhook-id
 
-    One that has ended has 8 tries again. One that is pending is tried now.
+    A finished delivery gets 8 tries again. A pending one is tried now.
     """
     return result
 
@@ -1539,9 +1539,9 @@ def svc_redeliver_webhook(
 def svc_rotate_webhook(
     result: schemas.WebhookWithSecret, data: schemas.RotationInput, id: str
 ) -> schemas.WebhookWithSecret:
-    """Gives a webhook another secret
+    """Gives a webhook a new secret
 
-    The answer holds it, once. Meanwhile requests have two signatures, and either one will do. With 0 the former secret ends at once.
+    Only this answer holds the new secret. During the overlap requests have two signatures, and either one is enough. With 0 the old secret ends at once.
     """
     return result
 
@@ -1550,8 +1550,8 @@ def svc_rotate_webhook(
 def svc_test_webhook(
     result: schemas.WebhookDelivery, id: str
 ) -> schemas.WebhookDelivery:
-    """Sends a WEBHOOK_TEST to a webhook, also to one that is off
+    """Sends a WEBHOOK_TEST to a webhook, even if it is off
 
-    What came of it stands in the log.
+    The result is in the webhook's log.
     """
     return result

@@ -63,7 +63,7 @@ func tags() []operation.Tag {
 		{Name: "API keys", Description: "Keys with which programs call the API."},
 		{Name: "Notifications", Description: "Notifications and their preferences."},
 		{Name: "Webhooks", Description: "Addresses to which events are sent as signed requests."},
-		{Name: "Events", Description: "One stream of changes to runs, wallet and notifications."},
+		{Name: "Events", Description: "One stream of changes to runs, wallet, top-ups and notifications."},
 		{Name: "Sign-in", Description: "Sessions of people who have a password here."},
 		{Name: "Passkeys", Description: "Sign-ins with a device's lock, without a password."},
 		{Name: "Programs", Description: "Programs that call on a person's behalf: OAuth 2.1."},

@@ -32,7 +32,7 @@ func documented(t *testing.T) map[string]may {
 		t.Fatal(err)
 	}
 	roles := map[string]may{}
-	const head = "| role | reads of Kafka | writes to Kafka | ClickHouse |\n"
+	const head = "| role | reads from Kafka | writes to Kafka | ClickHouse |\n"
 	_, table, _ := strings.Cut(string(document), head)
 	_, table, _ = strings.Cut(table, "\n") // the line under the head
 	for line := range strings.Lines(table) {

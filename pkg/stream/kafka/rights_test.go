@@ -99,7 +99,7 @@ func documented(t *testing.T) map[string]struct{ writes, reads, groups []string 
 		t.Fatal(err)
 	}
 	roles := map[string]struct{ writes, reads, groups []string }{}
-	_, table, _ := strings.Cut(string(text), "| role | reads of Kafka | writes to Kafka | "+
+	_, table, _ := strings.Cut(string(text), "| role | reads from Kafka | writes to Kafka | "+
 		"ClickHouse |\n")
 	for line := range strings.Lines(table) {
 		cells := strings.Split(line, "|")

@@ -160,13 +160,13 @@ scale:
 CLUSTER := SHOAL_CLUSTER_SUITE=1 $(GO_TEST) $(VETTED) $(SHORT) -p 1 -count=1 -timeout 50m
 cluster: stores endtoend
 
-# What one service holds, by itself: its tests mostly wait for it.
+# What one service holds, by itself: its tests mostly wait for it. Short runs do not measure a cluster.
 stores:
 	$(CLUSTER) -run 'TestRedis|ByRedis|OfRedis|ServersShare' ./pkg/cache ./apiserver
 	$(CLUSTER) -run 'S3|OfACluster' ./pkg/blobstore ./controlplane
 	$(CLUSTER) -run StripeMock ./apiserver/payment/stripe
 	$(CLUSTER) -run 'Test(Export|Download|KeptExports|KeptExportsOfLatestRuns)$$' ./apiserver/api/data
-	$(CLUSTER) -run TestCluster ./bench/measure
+	$(if $(SHORT),,$(CLUSTER) -run TestCluster ./bench/measure)
 	$(CLUSTER) -p 2 ./pkg/stream/kafka ./pkg/rowstore/clickhouse # each stops its own service alone
 
 # Crashes of all that the row store has a part in, and what it makes of rows. What copies data directories is for SQLite alone.

@@ -26,6 +26,8 @@ type Transport struct {
 	requests chan raft.RPC
 	// heartbeat handles heartbeats without the request queue; nil until Raft sets it.
 	heartbeat atomic.Pointer[func(raft.RPC)]
+	// beats is held by heartbeats under way. Raft's shutdown does not wait for them.
+	beats sync.RWMutex
 
 	ctx    context.Context // ends with the transport
 	cancel context.CancelFunc
@@ -49,12 +51,24 @@ func (t *Transport) Consumer() <-chan raft.RPC { return t.requests }
 // SetHeartbeatHandler implements raft.Transport.
 func (t *Transport) SetHeartbeatHandler(handle func(raft.RPC)) { t.heartbeat.Store(&handle) }
 
-// Close implements raft.WithClose. Pending requests get no answer.
+// Close implements raft.WithClose. Pending requests get no answer. Afterwards no heartbeat writes
+// to Raft's files.
 func (t *Transport) Close() error {
 	err := t.NetworkTransport.Close()
 	t.cancel()
 	t.work.Wait()
+	t.beats.Lock()
+	defer t.beats.Unlock()
 	return err
+}
+
+// beat passes a heartbeat to Raft, unless the transport is closing.
+func (t *Transport) beat(handle func(raft.RPC), rpc raft.RPC) {
+	t.beats.RLock()
+	defer t.beats.RUnlock()
+	if t.ctx.Err() == nil {
+		handle(rpc)
+	}
 }
 
 // accept serves each connection until the layer is closed.
@@ -87,7 +101,7 @@ func (t *Transport) serve(from *connection) {
 		case !t.isOwn(from, rpc):
 			_ = layer.conn.Close() // this ends serve
 		case handle != nil:
-			(*handle)(rpc)
+			t.beat(*handle, rpc)
 		default:
 			t.pass(rpc, layer)
 		}

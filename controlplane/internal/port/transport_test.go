@@ -4,7 +4,9 @@ import (
 	"context"
 	"errors"
 	"log/slog"
+	"runtime"
 	"strings"
+	"sync"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -59,6 +61,39 @@ func transport(t *testing.T, p *Port) (*Transport, <-chan any) {
 		<-done
 	})
 	return tr, reached
+}
+
+// Raft does not wait for the heartbeats that it handles when it shuts down. Its files must not be
+// closed before their end.
+func TestCloseWaitsForHeartbeats(t *testing.T) {
+	c := newCluster(t, "prod")
+	voter := c.port(t, "cp-1", identity.ControlPlane)
+	tr, _ := transport(t, voter)
+	asking, _ := transport(t, c.port(t, "cp-2", identity.ControlPlane))
+	entered, handled := make(chan struct{}), false
+	tr.SetHeartbeatHandler(func(raft.RPC) {
+		close(entered)
+		<-tr.ctx.Done()
+		for range 1000 { // Close has every chance to end before
+			runtime.Gosched()
+		}
+		handled = true
+	})
+	var asked sync.WaitGroup
+	asked.Go(func() {
+		_ = asking.AppendEntries("cp-1", Target("cp-1", identity.ControlPlane, voter.Address()),
+			&raft.AppendEntriesRequest{RPCHeader: raft.RPCHeader{ProtocolVersion: 3,
+				ID: []byte("cp-2"), Addr: []byte("somewhere")}, Term: 3},
+			&raft.AppendEntriesResponse{}) // it gets no answer
+	})
+	<-entered
+	if err := tr.Close(); err != nil {
+		t.Error(err)
+	}
+	if !handled {
+		t.Error("a heartbeat is under way after the transport is closed")
+	}
+	asked.Wait()
 }
 
 // told counts log lines about requests in another node's name.

@@ -2,8 +2,8 @@ package cache
 
 import "github.com/hashicorp/golang-lru/v2/simplelru"
 
-// Sized is an LRU that has a bound of its values' sizes together, too. The newest value stays
-// however large it is. The owner locks it.
+// Sized is an LRU that also bounds the total size of its values. The newest value stays, however
+// large it is. The owner locks it.
 type Sized[K, V comparable] struct {
 	values *simplelru.LRU[K, *sized[V]]
 	size   int // of all values

@@ -5,18 +5,17 @@ import (
 	"sync"
 )
 
-// places are for the names that are asked for at a time. What one caller has of them is bounded as
-// what is held of their bodies is, and the last one is for who has none. However long the look-ups
-// of some hang, another's finds a place. Those who may have one get it in order. It is safe for
-// concurrent use.
+// places limits the look-ups under way. One caller may have a share of them, by the law for bodies
+// held, and the last free place is for callers without one. So a caller's look-ups that hang leave
+// places for others. Waiting callers are served in order. It is safe for concurrent use.
 type places struct {
 	mu      sync.Mutex
 	free    int
-	of      map[string]int // of those who have some
-	waiting []*place       // in order; exchanges and pages bound them
+	of      map[string]int // places by caller, only callers with some
+	waiting []*place       // in order; callers limit their number
 }
 
-// place is one that a caller has once given is closed.
+// place is a caller's place once given is closed.
 type place struct {
 	caller string
 	given  chan struct{}
@@ -31,13 +30,13 @@ func (p *place) isGiven() bool {
 	}
 }
 
-// enter puts a caller into the line. Whoever has entered leaves, with a place or without.
+// enter queues a caller for a place. Every entered place must leave, given or not.
 func (p *places) enter(caller string) *place {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	at := &place{caller: caller, given: make(chan struct{})}
 	p.waiting = append(p.waiting, at)
-	p.give()
+	p.giveLocked()
 	return at
 }
 
@@ -53,11 +52,11 @@ func (p *places) leave(at *place) {
 	if p.of[at.caller]--; p.of[at.caller] == 0 {
 		delete(p.of, at.caller)
 	}
-	p.give()
+	p.giveLocked()
 }
 
-// give gives places to who may have them. It needs the lock.
-func (p *places) give() {
+// giveLocked gives free places to the waiting callers that may have one.
+func (p *places) giveLocked() {
 	if p.free == 0 {
 		return
 	}
@@ -72,7 +71,7 @@ func (p *places) give() {
 	})
 }
 
-// hasRoom says whether a caller may have another place. What is nobody's may have any that is free.
+// hasRoom reports whether a caller may have another place. Without a caller any free one will do.
 func (p *places) hasRoom(caller string) bool {
 	has := p.of[caller]
 	return p.free > 0 && (caller == "" || has == 0 || has < shareOfRoom*(p.free-1))

@@ -37,7 +37,7 @@ const (
 	roomLooks      = 8
 )
 
-// names is a cache of what the resolver said. Look-ups of the same name share one question.
+// names caches the resolver's answers. Look-ups of the same name share one query.
 type names struct {
 	resolver Resolver
 	clock    clock.Clock
@@ -50,7 +50,7 @@ type names struct {
 	known map[string]*name
 }
 
-// name is one look-up; but for asked, its fields may be read once done is closed.
+// name is one look-up. Except asked, its fields may be read once done is closed.
 type name struct {
 	asked   bool // guarded by the lock of names
 	done    chan struct{}

@@ -23,8 +23,11 @@ func TestReferenceInABrowser(t *testing.T) {
 	p.do(chromedp.Navigate(p.server + "/v3/api-docs/reference"))
 	p.sees(`document.querySelectorAll('[id^="tag/"]').length > 20`)
 	shown := asks[string](p, `document.body.innerText`)
-	for _, text := range []string{"Launches a run of a scraper", "/api/scraper/{id}/run",
-		"Lists what the sitemaps", "Answers the balance"} {
+	for _, text := range asks[[]string](p, `(async () => {
+		const described = await (await fetch('/v3/api-docs')).json();
+		return Object.entries(described.paths).flatMap(([path, methods]) =>
+			[path, ...Object.values(methods).flatMap(m => m.summary ? [m.summary] : [])]);
+	})()`) {
 		if !strings.Contains(shown, text) {
 			t.Errorf("the page does not say %q", text)
 		}

@@ -121,7 +121,7 @@ func TestBuilderInABrowser(t *testing.T) {
 		asks[bool](p, fmt.Sprintf(`(() => { const input = document.querySelector("#field-1-%s");
 			input.value = %q; input.dispatchEvent(new Event("change", {bubbles: true}));
 			return true; })()`, name, value))
-		p.sees(`document.querySelector("[role=status]").innerText !== "The rows are being made."`)
+		p.sees(`document.querySelector("[role=status]").innerText !== "The rows are being extracted."`)
 		<-time.After(100 * time.Millisecond) // until the page has drawn the change
 	}
 	p.sees(`[...document.querySelectorAll("section td")].some(c => c.innerText === "12.50")`)

@@ -64,7 +64,7 @@ func TestPortalRunsAgain(t *testing.T) {
 	v.sees(`document.querySelector("#name")`)
 	v.enters("name", "A list")
 	v.clicks(".card button")
-	v.presses("Save under a free name")
+	v.presses("Save under another name")
 	v.clicks(".card button")
 	v.sees(`document.querySelector("#cap")`)
 	v.goes("/candidates", `document.querySelector("main .note a")`)

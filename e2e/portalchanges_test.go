@@ -35,11 +35,11 @@ func TestPortalShowsChanges(t *testing.T) {
 
 	first := runs(1)
 	v.goes("/runs/"+id+"/"+first+"/changes", `document.querySelector("h1")`)
-	v.says("No run of this scraper has ended before this one.")
+	v.says("No earlier run of this scraper has ended.")
 	v.goes("/groups/"+group, `document.querySelector("#alerts")`)
 	v.clicks(`label.check:has(+ div #alerts) input`)
 	v.clicks(`form[aria-label="Settings of the group"] button`)
-	v.says("It is saved.")
+	v.says("Saved.")
 	sound := runs(3)
 	v.goes("/runs/"+id+"/"+sound, `document.querySelector(".facts")`)
 	v.clicks(`a[href$="/changes"]`)

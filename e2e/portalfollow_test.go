@@ -163,7 +163,7 @@ func TestPortalReadsRowsAsTheyAre(t *testing.T) {
 	v.presses("Try again")
 	v.sees(`document.querySelector(".rows tr[aria-rowindex='502'] td bdi")?.innerText === "500"`)
 	asked = len(v.keysOf(data))
-	v.presses("Read again")
+	v.presses("Reload")
 	v.sees(exact)
 	if len(v.keysOf(data)) != asked+1 {
 		t.Error("the rows are not read again")

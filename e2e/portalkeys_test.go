@@ -45,7 +45,7 @@ func TestPortalByKeys(t *testing.T) {
 	v.pressesKey("1", "\t", "row")
 	v.pressesKey("1", "ArrowDown", "2")
 	v.pressesKey("2", "ArrowUp", "1")
-	v.pressesKey("1", "\r", "All of this row")
+	v.pressesKey("1", "\r", "The whole row")
 	v.pressesKey("Close", "\r", "1")
 	v.ends()
 }
@@ -88,6 +88,6 @@ func TestPortalTakesLongLists(t *testing.T) {
 	for range 2 { // more than browsers store
 		asks[bool](v.person, pastes)
 	}
-	v.says("The list is too long to be kept over a reload of this page.")
+	v.says("The list is too long to be kept if you reload this page.")
 	v.ends()
 }

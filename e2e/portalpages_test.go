@@ -145,7 +145,7 @@ func TestPortalCollects(t *testing.T) {
 	ctx := t.Context()
 
 	v.goes("/groups", `document.querySelector("#group-name")`)
-	v.presses("Make the group") // without a name
+	v.presses("Create the group") // without a name
 	v.sees(`document.querySelector("main .trouble")?.innerText.includes("Name of the group")`)
 	v.sees(`document.activeElement.matches("#group-name[aria-invalid=true]") && /^Name of the group .*\.$/.test(
 		document.querySelector("#group-name-problem").innerText)`)
@@ -162,13 +162,13 @@ func TestPortalCollects(t *testing.T) {
 	v.goes("/groups/"+group, `document.querySelector("#start-type")`)
 	v.chooses("start-type", "DAILY")
 	v.presses("Save")
-	v.says("It is set, for 1 scraper.")
+	v.says("Set for 1 scraper.")
 	v.presses("Share")
 	v.sees(`document.activeElement.id === "share" &&
 		document.activeElement.matches("[aria-invalid=true]")`)
 	v.enters("share", "friend@example.com, other@example.com")
 	v.presses("Share")
-	v.says("It is shared.")
+	v.says("The group is shared.")
 	v.says("other@example.com")
 	v.clicks(`main section table button`)
 	v.says("The share has ended.")
@@ -214,7 +214,7 @@ func (v *visit) collectsSites(scraper string) {
 	v.sees(`document.querySelector("#links")`)
 	v.enters("links", "http://shop.example/list/1\nnowhere")
 	v.presses("Send the links")
-	v.says("This line is no address: nowhere")
+	v.says("This line is not an address: nowhere")
 	v.enters("links", "http://shop.example/list/1\nhttp://shop.example/list/2#x")
 	v.presses("Send the links")
 	v.says("The site has 2 links.")
@@ -250,7 +250,7 @@ func (v *visit) collectsFiles(group string) {
 	v.sees(`document.querySelector("#upload-name").value === "prices"`)
 	v.shows("uploads")
 	v.presses("Send the file")
-	v.says("The file was taken.")
+	v.says("The file was accepted.")
 	v.goes("/uploads", `document.querySelector("#file")`)
 	v.chooses("group", group)
 	v.do(chromedp.SetUploadFiles(chromedp.CSS("#file"), []string{file}))
@@ -277,7 +277,7 @@ func (v *visit) movesFiles(group string) {
 		"#sent-group option")].find(o => o.value !== %q).value`, group))
 	v.chooses("sent-group", other)
 	v.presses("Save")
-	v.says("It is saved.")
+	v.says("Saved.")
 	v.sees(`document.querySelector("main tbody td").innerText === "prices of <b>today</b>"`)
 	v.do(chromedp.Reload())
 	v.sees(fmt.Sprintf(`document.querySelector("main tbody a")?.pathname === "/portal/rows/%s"`,
@@ -341,15 +341,15 @@ func (v *visit) sendsAgain(group string) {
 	v.shows("uploads-broke")
 	asks[bool](v.person, `(later(), true)`)
 	v.says(" 2 of 5.")
-	v.presses("Send it now")
+	v.presses("Resume now")
 	v.says(" 3 of 5.")
 	v.presses("Stop sending")
-	v.says("You have stopped it.")
+	v.says("You stopped the upload.")
 	v.presses("Try again")
 	v.says("The connection broke.")
 	v.leavesAnyway()
 	v.do(chromedp.Reload())
-	v.says("A file was on its way when this page was left.")
+	v.says("You left this page before a file was sent.")
 	v.sees(fmt.Sprintf(`document.querySelector("#group").value === %q &&
 		document.querySelector("#upload-name").value === "long"`, group))
 	v.do(chromedp.SetUploadFiles(chromedp.CSS("#file"), []string{file}))
@@ -357,7 +357,7 @@ func (v *visit) sendsAgain(group string) {
 	v.says("The connection broke.")
 	v.breaks(false)
 	asks[bool](v.person, `(dispatchEvent(new Event("online")), true)`) // browsers report this so
-	v.says("The file was taken.")
+	v.says("The file was accepted.")
 	var list struct{ Items []struct{ Name string } }
 	if err := v.Call(t.Context(), "GET", "/api/scraper/list", nil, nil, &list); err != nil {
 		t.Fatal(err)
@@ -398,20 +398,20 @@ func (v *visit) goesOn(group string) {
 	begin()
 	v.says("The connection broke.")
 	asks[bool](v.person, `(localStorage.away = "yes", true)`)
-	v.presses("Send it now")
+	v.presses("Resume now")
 	v.says(" 2 of 5.")
 	if at := asks[int](v.person, `document.querySelector("#sent").value`); at != 4_000_000 {
 		t.Errorf("%d bytes have come, the page says, while the service does not answer", at)
 	}
 	asks[bool](v.person, `(localStorage.removeItem("away"), true)`)
-	v.presses("Send it now")
+	v.presses("Resume now")
 	v.says(" 3 of 5.")
 	sent(0, 4_000_000, 4_000_000)
 	v.do(chromedp.Reload())
-	v.says("A file was on its way when this page was left.")
+	v.says("You left this page before a file was sent.")
 	v.breaksAt("")
 	begin()
-	v.says("The file was taken.")
+	v.says("The file was accepted.")
 	sent(4_000_000, 8_000_000)
 }
 

@@ -67,7 +67,7 @@ func TestPortalSendsFilesWhereTheyBelong(t *testing.T) {
 	asks[bool](v.person, `(dispatchEvent(new Event("online")), true)`)
 	v.sees(`sessionStorage.getItem("shoal-upload") === null`)
 	v.walks("/uploads")
-	v.says("The file was taken.")
+	v.says("The file was accepted.")
 	var list struct {
 		Items []struct{ Name, GroupRef string }
 	}

@@ -103,8 +103,8 @@ func TestStarts(t *testing.T) {
 			Status: 200, Has: map[string]any{"content.0.event": "SCHEDULED_START_REFUSED",
 				"content.0.groupId": group.String(), "content.0.jobId": nil,
 				"content.0.count": 1,
-				"content.0.text": "2 scrapers of the group did not start: your plan has no " +
-					"starts by schedule. Change the plan."}})
+				"content.0.text": "2 scrapers of the group did not start: your plan does not " +
+					"include scheduled starts. Change the plan."}})
 }
 
 // The scrapers of a large group are streamed.

@@ -308,7 +308,7 @@ func (f *strangerForm) profile() (*accounts.Profile, error) {
 		}
 	}
 	if f.Body.Agree == "" {
-		return nil, fault.New(fault.InvalidRequest, "Agree with the terms, or you cannot sign up.")
+		return nil, fault.New(fault.InvalidRequest, "Agree to the terms, or you cannot sign up.")
 	}
 	return p, nil
 }

@@ -49,7 +49,7 @@ func Title(n *client.Notice) string {
 	case model.StartRefused:
 		return fmt.Sprintf("A scheduled start of %q was refused", n.Name)
 	case model.QuotaNearLimit:
-		return fmt.Sprintf("You are near what your plan allows of %s", capped(n.Name))
+		return fmt.Sprintf("You are near your plan's limit on %s", capped(n.Name))
 	case model.WebhookTest:
 		return "A test of your webhook"
 	case model.MoreNotices:
@@ -79,7 +79,7 @@ func Text(n *client.Notice) string {
 		return fmt.Sprintf("It read %s and made %s; %s failed. It cost %s.", many(n.Pages, "page"),
 			many(n.Items, "row"), many(uint64(n.Errors), "link"), Euros(n.Micros))
 	case model.RunAnomaly:
-		return fmt.Sprintf("It is unlike the runs before it%s. Release it to make it count.",
+		return fmt.Sprintf("It is unlike earlier runs%s. Release it to make it count.",
 			because(n.Message))
 	case model.RunChanged:
 		return changes(n)
@@ -99,11 +99,11 @@ func Text(n *client.Notice) string {
 	case model.StartRefused:
 		return refusal(n)
 	case model.QuotaNearLimit:
-		return fmt.Sprintf("You have %d, and the plan %s allows %d.", n.Count, n.Message, n.Most)
+		return fmt.Sprintf("You have %d, and your plan %s allows %d.", n.Count, n.Message, n.Most)
 	case model.WebhookTest:
 		return "Nothing has happened."
 	case model.MoreNotices:
-		return "They found no room, since so many notices were unread."
+		return "They were not kept, because too many notices were unread."
 	}
 	return ""
 }
@@ -111,10 +111,10 @@ func Text(n *client.Notice) string {
 // changes says what changed since the previous run, with some examples and the path of all changes.
 func changes(n *client.Notice) string {
 	if n.Changes == nil {
-		return fmt.Sprintf("What changed since the run before it is not known%s.",
+		return fmt.Sprintf("What changed since the previous run is not known%s.",
 			because(n.Message))
 	}
-	text := fmt.Sprintf("Since the run before it, %s added, %d removed and %d changed.",
+	text := fmt.Sprintf("Since the previous run, %s added, %d removed and %d changed.",
 		manyWere(n.Changes.Added, "row"), n.Changes.Removed, n.Changes.Changed)
 	for _, example := range n.Changes.Examples {
 		text += "\n" + example
@@ -166,9 +166,9 @@ func refusal(n *client.Notice) string {
 	case client.SkipBlocked.String():
 		why, helps = "your account is blocked", "Ask the operator."
 	case client.SkipPlan.String():
-		why, helps = "your plan has no starts by schedule", "Change the plan."
+		why, helps = "your plan does not include scheduled starts", "Change the plan."
 	case client.SkipInvalid.String():
-		why, helps = "its settings cannot run", "Look at its fields."
+		why, helps = "its settings are not valid", "Check its fields."
 	case client.SkipSchema.String():
 		why, helps = "its schema was deleted", "Choose another one."
 	}

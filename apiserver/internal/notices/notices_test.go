@@ -57,7 +57,7 @@ func TestCapsHaveWords(t *testing.T) {
 			Count: 8, Most: 10}
 		title := notices.Title(n)
 		if strings.Contains(title, "_") || seen[title] ||
-			notices.Text(n) != "You have 8, and the plan PRO allows 10." {
+			notices.Text(n) != "You have 8, and your plan PRO allows 10." {
 			t.Errorf("%s: %q, %q", name, title, notices.Text(n))
 		}
 		seen[title] = true

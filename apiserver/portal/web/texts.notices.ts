@@ -1,5 +1,5 @@
-// What notices say, by their events. A notice of an event that is not known here says what the
-// service has written of it.
+// The texts of notices, by event. For an event that is not known here, the portal shows the text
+// that the service wrote.
 import type { Notification, NotifiedChanges, NotifiedRun, NotifiedStart } from "./schema.gen";
 import { count, money, numbered } from "./show";
 import { so } from "./texts";
@@ -9,7 +9,7 @@ const some = (n: number, thing: string) => so(count(n), thing);
 const because = (why: string | undefined) =>
   why ? `: ${numbered(why)}${/[.!?…]$/.test(why) ? "" : "."}` : ".";
 
-/** The titles, with the name of what a notice is about. */
+/** The titles, with the name of the notice's subject. */
 const titles: Record<string, (name: string) => string> = {
   SCRAPER_RUN_FAILED: (name) => `The run of "${name}" failed`,
   SCRAPER_RUN_COMPLETED: (name) => `The run of "${name}" is complete`,
@@ -17,7 +17,7 @@ const titles: Record<string, (name: string) => string> = {
   WALLET_LOW_BALANCE: () => "The balance of your wallet is low",
   TOPUP_APPLIED: () => "Your wallet was topped up",
   TOPUP_FAILED: () => "The payment of a top-up failed",
-  QUOTA_NEAR_LIMIT: (name) => `You are near what your plan allows of ${limits[name] ?? name}`,
+  QUOTA_NEAR_LIMIT: (name) => `You are near your plan's limit on ${limits[name] ?? name}`,
   MERGE_COMPLETED: (name) => `The merge into "${name}" is complete`,
   MATCH_COMPLETED: (name) => `The match into "${name}" is complete`,
   MATCH_FAILED: (name) => `The match into "${name}" failed`,
@@ -37,8 +37,8 @@ const limits: Record<string, string> = { MAX_SCRAPERS: "scrapers", MAX_GROUPS: "
 const refusals: Record<string, [why: string, helps: string]> = {
   NOT_AFFORDABLE: ["the wallet cannot pay for a page", "Top it up."],
   CUSTOMER_BLOCKED: ["your account is blocked", "Ask the operator."],
-  FEATURE_NOT_IN_PLAN: ["your plan has no starts by schedule", "Change the plan."],
-  CONFIG_INVALID: ["its settings cannot run", "Look at its fields."],
+  FEATURE_NOT_IN_PLAN: ["your plan does not include scheduled starts", "Change the plan."],
+  CONFIG_INVALID: ["its settings are not valid", "Check its fields."],
   SCHEMA_GONE: ["its schema was deleted", "Choose another one."],
 };
 
@@ -48,7 +48,7 @@ function textOfRun(event: string, run: NotifiedRun): string {
   const cost = `It cost ${money(run.chargedMicros)}.`;
   switch (event) {
     case "RUN_ANOMALY":
-      return `It is unlike the runs before it${because(run.errorMessage)} `
+      return `It is unlike earlier runs${because(run.errorMessage)} `
         + "Release it to make it count.";
     case "MERGE_COMPLETED":
     case "MATCH_COMPLETED":
@@ -67,10 +67,10 @@ function textOfRun(event: string, run: NotifiedRun): string {
 
 function textOfChanges(of: NotifiedChanges): string {
   return of.fromJobId
-    ? [`Since the run before it, ${some(of.added, "row")} ${of.added === 1 ? "was" : "were"} added, `
+    ? [`Since the previous run, ${some(of.added, "row")} ${of.added === 1 ? "was" : "were"} added, `
       + `${count(of.removed)} removed and ${count(of.changed)} changed.`,
       ...of.examples ?? []].join("\n")
-    : `What changed since the run before it is not known${because(of.errorMessage)}`;
+    : `What changed since the previous run is not known${because(of.errorMessage)}`;
 }
 
 function textOfStart(of: NotifiedStart): string {
@@ -92,7 +92,7 @@ export function wordsOf(n: Notification): { title: string; text: string } {
   } else if (start) {
     text = textOfStart(start);
   } else if (quota) {
-    text = `You have ${count(quota.used)}, and the plan ${quota.plan} allows ${count(quota.most)}.`;
+    text = `You have ${count(quota.used)}, and your plan ${quota.plan} allows ${count(quota.most)}.`;
   } else if (topUp) {
     const paid = money(topUp.amountMicros);
     text = n.event === "TOPUP_APPLIED" ? `${paid} was paid in.`

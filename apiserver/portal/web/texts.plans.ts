@@ -1,8 +1,8 @@
-// What the pages of customers and of operators call plans, and what is in them.
+// What the pages of customers and of operators call plans, features and limits.
 export const planTexts = {
   plans: { STARTER: "Starter", BASIC: "Basic", PRO: "Pro", BUSINESS: "Business",
     TEAM: "Team" } as Record<string, string>,
-  features: { MANUAL_RUN: "Runs by hand", WEEKLY_SCHEDULER: "Weekly starts",
+  features: { MANUAL_RUN: "Manual runs", WEEKLY_SCHEDULER: "Weekly starts",
     DAILY_SCHEDULER: "Daily starts", SITE_MAP: "Sites and sitemaps", DATA_EXPORT: "Exports",
     DATA_SHARING: "Shares", DATA_CHARTS: "Charts", EXTERNAL_API: "Rows for clients",
     GROUP_CUSTOM_CATEGORIES: "Categories", API: "Requests as curl",

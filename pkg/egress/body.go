@@ -68,7 +68,7 @@ func (c *Client) readBody(conn *conn, stream io.Reader, resp *Response, max int6
 	case source.err != nil:
 		return false, answerError(conn, source.err)
 	}
-	return false, fault.Wrap(fault.PageDecompression, err, "The body does not decompress.")
+	return false, fault.Wrap(fault.PageDecompression, err, "The body cannot be decompressed.")
 }
 
 // errLeft says that the reader of a body left the rest unread.

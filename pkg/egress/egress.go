@@ -220,7 +220,7 @@ func (c *Client) acquireSlot(ctx context.Context, deadline time.Time) error {
 // cancellation.
 func contextError(ctx context.Context) error {
 	if errors.Is(ctx.Err(), context.DeadlineExceeded) {
-		return fault.Wrap(fault.PageTimeout, ctx.Err(), "Time ran out.")
+		return fault.Wrap(fault.PageTimeout, ctx.Err(), "The request timed out.")
 	}
 	return ctx.Err()
 }

@@ -11,11 +11,11 @@ var advice = map[Code]string{
 		"later.",
 	PageTLS:     "The site's certificate is not valid. Open it in a browser to see why.",
 	PageTimeout: "The site is slow. Run the failed links again later, at a lower pace.",
-	PageProtocol: "The site broke off its answer. Run the failed links again later, at a lower " +
+	PageProtocol: "The site cut off its response. Run the failed links again later, at a lower " +
 		"pace.",
 	PageTooLarge: "The page exceeds the size limit. Look for a shorter page with the same " +
 		"data.",
-	PageDecompression: "The site sends a broken answer. Run the failed links again later.",
+	PageDecompression: "The site sent a broken response. Run the failed links again later.",
 	PageRedirects: "The address redirects in circles, often because a cookie is missing. Open it " +
 		"in a browser, and list the address where it ends.",
 	PageStatus: "404 and 410: the page is gone, leave it out. 403 and 429: the site wants fewer " +
@@ -35,16 +35,17 @@ var advice = map[Code]string{
 	PageInvalidURL:  "The address cannot be parsed. Correct it in the list.",
 	PageAttemptsExhausted: "The service lost the page again and again. Run the failed links " +
 		"again; if that fails too, tell the operator.",
-	PageRecipeMissing: "The scraper was deleted or undone while it ran. Launch the run again.",
-	PagePrelaunch:     "The page that placeholders are read from has changed. Check the prelaunch rules.",
+	PageRecipeMissing: "The scraper was deleted while it ran, or undone by a restore. Launch " +
+		"the run again.",
+	PagePrelaunch: "The page that placeholders are read from has changed. Check the prelaunch rules.",
 	PageTierMissing: "An operator must give all fetchers the tier; `shoal cluster nodes` shows " +
 		"their tiers.",
 	PageRowRejected: "The page's data does not fit the schema. Loosen its required properties, " +
 		"or choose another one.",
 	PageModel:      "The language model did not answer. Run the failed links again later.",
 	PageModelLimit: "The operator's cap for the language model is reached. It resets every day.",
-	PageBodyGone: "The body's days are over, or newer bodies displaced it. Run the scraper to " +
-		"read the page again.",
+	PageBodyGone: "The body's retention has ended, or newer bodies displaced it. Run the scraper " +
+		"to read the page again.",
 	PageDailyLimit: "The daily limit is used up. Run the failed links again tomorrow.",
 }
 

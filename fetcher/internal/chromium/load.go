@@ -239,7 +239,7 @@ func (v *visit) brokeOff(text string) error {
 	default:
 	}
 	if strings.Contains(text, "ERR_CONTENT_DECODING") {
-		return fault.New(fault.PageDecompression, "The body does not decompress (%s).", text)
+		return fault.New(fault.PageDecompression, "The body cannot be decompressed (%s).", text)
 	}
 	return fault.New(fault.PageProtocol, "The answer broke off (%s).", text)
 }

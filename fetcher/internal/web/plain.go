@@ -112,7 +112,7 @@ func beforeHop(ctx context.Context, req *Request, deadline time.Time, next strin
 	defer cancel()
 	err := req.BeforeHop(hop, next, as)
 	if err != nil && hop.Err() != nil && ctx.Err() == nil {
-		return fault.Wrap(fault.PageTimeout, err, "Time ran out before a redirect could "+
+		return fault.Wrap(fault.PageTimeout, err, "The request timed out before a redirect could "+
 			"be followed.")
 	}
 	return err

@@ -1158,7 +1158,7 @@ export const failures: Record<string, { title: string; advice: string }> = {
     advice: "Only public addresses are read. An operator can allow ranges of their own network with --egress-allow.",
   },
   attempts_exhausted: {
-    title: "Given up after repeated losses",
+    title: "Given up after repeated attempts",
     advice: "The service lost the page again and again. Run the failed links again; if that fails too, tell the operator.",
   },
   blocked: {
@@ -1166,15 +1166,15 @@ export const failures: Record<string, { title: string; advice: string }> = {
     advice: "The site shows a wall instead of the page. A lower pace may get past it, and so may the tiers render and super.",
   },
   body_gone: {
-    title: "The page's body is not kept any more",
-    advice: "The body's days are over, or newer bodies displaced it. Run the scraper to read the page again.",
+    title: "The page's body is no longer kept",
+    advice: "The body's retention has ended, or newer bodies displaced it. Run the scraper to read the page again.",
   },
   body_too_large: {
     title: "The page is too large",
     advice: "The page exceeds the size limit. Look for a shorter page with the same data.",
   },
   connect_failed: {
-    title: "No connection",
+    title: "Connection failed",
     advice: "The site may be down, or refuse the connection. Run the failed links again later.",
   },
   daily_limit_reached: {
@@ -1182,8 +1182,8 @@ export const failures: Record<string, { title: string; advice: string }> = {
     advice: "The daily limit is used up. Run the failed links again tomorrow.",
   },
   decompression_failed: {
-    title: "The body does not decompress",
-    advice: "The site sends a broken answer. Run the failed links again later.",
+    title: "The body cannot be decompressed",
+    advice: "The site sent a broken response. Run the failed links again later.",
   },
   dns_failed: {
     title: "The host name does not resolve",
@@ -1202,32 +1202,32 @@ export const failures: Record<string, { title: string; advice: string }> = {
     advice: "The operator's cap for the language model is reached. It resets every day.",
   },
   model_unavailable: {
-    title: "The language model gave no answer",
+    title: "The language model did not answer",
     advice: "The language model did not answer. Run the failed links again later.",
   },
   no_rows: {
-    title: "No row on the page",
+    title: "No rows on the page",
     advice: "No field matched. Look at the page with `shoal preview`: it may have another layout, or be built by scripts, which needs the tier render.",
   },
   not_html: {
-    title: "The answer is not a page",
+    title: "The response is not an HTML page",
     advice: "The address leads to a file, such as an image or a PDF, not to a page. Leave it out.",
   },
   not_json: {
-    title: "The answer is not JSON",
+    title: "The response is not JSON",
     advice: "The address does not answer with JSON. Check it, or read it as a page.",
   },
   prelaunch_refresh_failed: {
-    title: "The values of placeholders could not be found",
+    title: "The placeholder values could not be found",
     advice: "The page that placeholders are read from has changed. Check the prelaunch rules.",
   },
   protocol_error: {
-    title: "The answer is not HTTP, or broke off",
-    advice: "The site broke off its answer. Run the failed links again later, at a lower pace.",
+    title: "The response is not HTTP, or was cut off",
+    advice: "The site cut off its response. Run the failed links again later, at a lower pace.",
   },
   recipe_missing: {
-    title: "The run's recipe is gone",
-    advice: "The scraper was deleted or undone while it ran. Launch the run again.",
+    title: "The run's recipe no longer exists",
+    advice: "The scraper was deleted while it ran, or undone by a restore. Launch the run again.",
   },
   robots_forbidden: {
     title: "robots.txt forbids the page",
@@ -1246,11 +1246,11 @@ export const failures: Record<string, { title: string; advice: string }> = {
     advice: "An operator must give all fetchers the tier; `shoal cluster nodes` shows their tiers.",
   },
   timeout: {
-    title: "Time ran out",
+    title: "Timed out",
     advice: "The site is slow. Run the failed links again later, at a lower pace.",
   },
   tls_failed: {
-    title: "TLS failed",
+    title: "TLS connection failed",
     advice: "The site's certificate is not valid. Open it in a browser to see why.",
   },
   too_costly: {

@@ -85,7 +85,7 @@ func (l *load) note(took time.Duration, err error) {
 	}
 }
 
-// percentile returns the duration that of percent of the calls did not exceed; 0: no calls.
+// percentile returns the of-th percentile of the durations, and 0 if there are none.
 func percentile(took []time.Duration, of int) time.Duration {
 	if len(took) == 0 {
 		return 0

@@ -33,7 +33,7 @@ const (
 type contender struct {
 	name  string
 	about string
-	// times is how often it reads the measured pages: often enough to measure its processor time.
+	// times is how often it reads the measured pages, so that its processor time is measurable.
 	times int
 	// part makes a slow contender read only every part-th of the measured pages; 0 and 1 mean all.
 	part int

@@ -6,7 +6,7 @@ import (
 	"shoal.dev/shoal/testkit/synthweb"
 )
 
-// Package page says what every contender reads.
+// Short names for package page, which has the page that every contender reads.
 
 const hosts = page.Hosts
 

@@ -63,7 +63,7 @@ func (f *fasthttpCrawler) close() error {
 	return nil
 }
 
-// goqueryCrawler reads the fields like goquery's users, with selectors compiled once.
+// goqueryCrawler reads the fields as goquery's users do, with selectors compiled once.
 type goqueryCrawler struct {
 	*fasthttpCrawler
 	fields   []model.Field

@@ -65,7 +65,7 @@ func installed(dir, name string) bool {
 	return err == nil && info.Mode().IsRegular()
 }
 
-// version is what a job's installed program says about its versions, in a comment at its head.
+// version returns the versions that a job's program states in a comment at its head.
 func version(dir, name string) string {
 	text, _ := os.ReadFile(filepath.Join(dir, name)) // the version stays unknown if this fails
 	for line := range strings.Lines(string(text)) {
@@ -89,8 +89,8 @@ type jobRun struct {
 	warmUp  int
 }
 
-// runJob measures a job, which does not know when the warm-up is over. What it used before the
-// warm-up's last row is left out. So is what it uses after the last row.
+// runJob measures a job, which does not know when the warm-up is over. It leaves out the job's use
+// of resources before the warm-up's last row and after the last row of all.
 func runJob(ctx context.Context, t task) (s sample, err error) {
 	web, err := synthweb.New(loopbackConfig(t.addresses()))
 	if err != nil {

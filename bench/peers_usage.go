@@ -49,7 +49,7 @@ func groupUsage(group int) (process.Usage, error) {
 	return sum, nil
 }
 
-// member is what Linux reports about a process of a group.
+// member is a process of a group, as Linux reports it.
 type member struct {
 	ended bool
 	group int

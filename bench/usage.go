@@ -9,7 +9,7 @@ import (
 	"shoal.dev/shoal/testkit/process"
 )
 
-// ownUsage is this process's use, with finer processor time than Linux reports for others.
+// ownUsage returns this process's usage. Its processor time is finer than Linux reports for others.
 func ownUsage() (process.Usage, error) {
 	used, err := process.UsageOf(os.Getpid())
 	if err != nil {

@@ -18,8 +18,8 @@ import (
 	"shoal.dev/shoal/pkg/work"
 )
 
-// A check is due once a day: at checkAt UTC plus up to checkSpread, by the cluster's id. So
-// clusters that share a row store do not check at once.
+// A check is due once a day, at checkAt UTC plus up to checkSpread. The cluster's id decides the
+// spread, so that clusters that share a row store do not check at the same time.
 const (
 	checkEvery  = 24 * time.Hour
 	checkAt     = 2 * time.Hour
@@ -28,8 +28,8 @@ const (
 
 // Bounds of a check. It reads one run at a time and then pauses for as long as that took, so it is
 // busy at most half the time. It reads the runs that were unequal at the last check, and every run
-// closed since. Of the older runs it reads olderRecords page records, going round. A run counts as
-// at least runRecords. The first check takes everything still in the state for new.
+// closed since. It reads older runs in rotation, up to olderRecords page records per check. A run
+// counts as at least runRecords. The first check treats all runs still in the state as new.
 const (
 	olderRecords = 20_000_000
 	runRecords   = 2_000
@@ -43,7 +43,7 @@ type Control interface {
 	View() *client.View
 }
 
-// DailyConfig is what a Daily works with. Logger, Clock and Metrics may be left out.
+// DailyConfig configures a Daily. Logger, Clock and Metrics may be left out.
 type DailyConfig struct {
 	Control Control
 	History *client.History
@@ -53,8 +53,8 @@ type DailyConfig struct {
 	Metrics *telemetry.Metrics
 }
 
-// Daily checks that the ledger agrees with the page records. It is one item of background work, and
-// its progress is the check. So any billing node that holds the item can continue it.
+// Daily checks that the ledger agrees with the page records. It is one item of background work,
+// whose progress stores the check. So any billing node that holds the item can continue it.
 type Daily struct {
 	config       DailyConfig
 	runs         prometheus.Counter
@@ -86,7 +86,7 @@ type finished struct {
 	Found   []ids.ID
 }
 
-// NewDaily makes the check.
+// NewDaily makes the daily check.
 func NewDaily(config DailyConfig) *Daily {
 	if config.Clock == nil {
 		config.Clock = clock.System{}
@@ -157,7 +157,7 @@ func (d *Daily) advance(ctx context.Context, c *check) (rest time.Duration, err 
 	return d.lastDue(now).Add(checkEvery).Sub(now), nil
 }
 
-// lastDue is when a check was last due.
+// lastDue returns when a check was last due.
 func (d *Daily) lastDue(now time.Time) time.Time {
 	cluster := d.config.Control.View().Cluster().ID
 	spread := fnv.New64a()

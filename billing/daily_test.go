@@ -169,7 +169,7 @@ func (c *checked) newDay() {
 	c.clock.Advance(now.Truncate(24 * time.Hour).Add(36 * time.Hour).Sub(now))
 }
 
-// look does what is due, and returns which runs were read.
+// look runs a check that is due, and returns the runs that it read.
 func (c *checked) look(d *Daily) []ids.ID {
 	c.t.Helper()
 	c.store.read = nil
@@ -380,7 +380,7 @@ func TestDamagedProgressIsACheckMore(t *testing.T) {
 	}
 }
 
-// TestTheLargestCheckFits: it fits in the progress of an item.
+// TestTheLargestCheckFits: the largest check fits in an item's progress.
 func TestTheLargestCheckFits(t *testing.T) {
 	many := make([]ids.ID, maxUnequal)
 	for i := range many {
@@ -396,7 +396,7 @@ func TestTheLargestCheckFits(t *testing.T) {
 	}
 }
 
-// TestTwoOwnersRecountAtOnce: both reach the same check, and each run is found once.
+// TestTwoOwnersRecountAtOnce: both owners reach the same check, and find each run once.
 func TestTwoOwnersRecountAtOnce(t *testing.T) {
 	c := newChecked(t)
 	for range 5 {

@@ -41,7 +41,7 @@ func (c *impatient) After(d time.Duration) <-chan time.Time {
 	return c.Manual.After(0)
 }
 
-// reads are the batches that a reader gets; after them it gets nothing.
+// reads is a reader that returns these batches, and then nothing.
 type reads struct{ left [][]stream.Message }
 
 func (r *reads) Fetch(ctx context.Context, _ int) ([]stream.Message, error) {

@@ -29,7 +29,7 @@ func newMetrics(to *telemetry.Metrics) *metrics {
 	}
 }
 
-// measure exports the counts that are kept anyway.
+// measure exports the counts as metrics.
 func (b *Billing) measure(to *telemetry.Metrics) {
 	telemetry.NewSamples(func() (Counts, bool) { return b.Counts(), true }).
 		Counter("shoal_billing_receipts_total", "Receipts passed to a settle command.",

@@ -20,8 +20,8 @@ type Recounted struct {
 	Job      ids.ID
 	Customer string
 	Entry    ids.ID
-	// LedgerMicros is what the entry charged. RecountMicros is what the page records cost at the
-	// run's prices, less free requests and what was delivered unbilled. Both are 0 or more.
+	// LedgerMicros is the charge of the entry. RecountMicros is the cost of the page records at the
+	// run's prices, without free requests and pages delivered unbilled. Both are 0 or more.
 	LedgerMicros  int64
 	RecountMicros int64
 	LedgerPages   uint64 // charged or free, counted as often as charged
@@ -42,7 +42,7 @@ func (r Recounted) Equal() bool {
 		r.LedgerPages == r.RecountPages && r.LedgerItems == r.RecountItems
 }
 
-// recountedAtOnce is how many runs are looked up at a time with their entries.
+// recountedAtOnce is how many runs are looked up together, with their entries.
 const recountedAtOnce = 256
 
 // Recount recomputes every closed run from its page records, in the order in which they were
@@ -112,7 +112,7 @@ func recountUndone(ctx context.Context, store Recounter, u *client.Undone) (Reco
 	return result, nil
 }
 
-// recountJob recounts a run, with its entry. A trial that delivered nothing has none: nil.
+// recountJob recounts a run. entry is nil for a trial that delivered nothing.
 func recountJob(ctx context.Context, view *client.View, store Recounter, job *client.Job,
 	entry *client.Entry) (Recounted, error) {
 	if entry == nil {

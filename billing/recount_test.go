@@ -25,8 +25,8 @@ func (c *checked) recounted() (runs map[ids.ID]Recounted, failed error) {
 	return runs, nil
 }
 
-// TestRecountPassesOverWhatCannotBeRead: it names the run, and counts all runs after it. An
-// unreachable row store ends it.
+// TestRecountPassesOverWhatCannotBeRead: a recount names an unreadable run, and counts all others.
+// An unreachable row store ends it.
 func TestRecountPassesOverWhatCannotBeRead(t *testing.T) {
 	c := newChecked(t)
 	for range recountedAtOnce + 2 {

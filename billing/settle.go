@@ -1,6 +1,6 @@
 // Package billing owns the step from stored pages to settled ones. It reads the topic `receipts`
-// and folds receipts into Settle commands. What a page costs, and whether it was settled before, is
-// decided where the command is applied.
+// and folds receipts into Settle commands. When the state applies a command, it decides what a page
+// costs, and whether it was settled before.
 package billing
 
 import (
@@ -26,9 +26,9 @@ const Group = "billing"
 
 // Bounds of one Settle command, and how long its first receipt waits for others. The more receipts
 // came within about the last second, the longer it waits. So a small run settles at once, and a
-// bulk run costs one command for bulk pages and more. The size of the last batch would not do:
-// within minLinger a bulk run brings no more receipts than a small one. A batch also ends when
-// nothing comes for a while. When a run begins, its hosts get more to do once the first pages are
+// large run needs only one command for bulk or more pages. The size of the last batch is no guide:
+// within minLinger a large run brings no more receipts than a small one. A batch also ends when
+// nothing comes for quiet. When a run begins, its hosts get more work once the first pages are
 // settled. When a run ends, nothing follows.
 const (
 	maxReceipts = 2048 // a batch with this many is full; it overshoots by less than one read
@@ -39,10 +39,10 @@ const (
 	fetchMost   = 512
 )
 
-// tellEvery is how often the log may tell of skipped records.
+// tellEvery is the least time between two log lines about skipped records.
 const tellEvery = time.Minute
 
-// Config is what a Billing works with. Logger, Clock, Metrics, Tracer and Point may be left out.
+// Config configures a Billing. Logger, Clock, Metrics, Tracer and Point may be left out.
 type Config struct {
 	Log stream.Log
 	// Settle applies a batch and hands on its markers; the control plane's client provides it.
@@ -51,12 +51,12 @@ type Config struct {
 	Logger  *slog.Logger
 	Metrics *telemetry.Metrics
 	Tracer  *telemetry.Tracer
-	Reader  *reading.Guard // wraps the reading of records; nil: one that keeps nothing
+	Reader  *reading.Guard // guards the decoding of records; nil: keeps no evidence
 	// Point is called with the name of each completed step, for tests that end the process there.
 	Point func(name string)
 }
 
-// Billing is the role. Its counts are since the start of the process.
+// Billing is the billing role. Its counts begin at 0 with the process.
 type Billing struct {
 	config      Config
 	metrics     *metrics
@@ -72,7 +72,7 @@ type Billing struct {
 	untold uint64    // skipped since then
 }
 
-// Counts are totals since the start.
+// Counts are totals since the start of the process.
 type Counts struct {
 	Receipts    uint64 // passed to Settle
 	Batches     uint64
@@ -80,7 +80,7 @@ type Counts struct {
 	Retries     uint64 // failed calls of Settle
 }
 
-// New makes the role.
+// New makes a Billing; Run starts it.
 func New(config Config) *Billing {
 	if config.Clock == nil {
 		config.Clock = clock.System{}
@@ -166,7 +166,7 @@ func (b *Billing) gather(ctx context.Context, reader stream.Reader) (*batch, err
 	return &full, ctx.Err()
 }
 
-// fetch reads what comes within wait.
+// fetch reads the messages that come within wait.
 func (b *Billing) fetch(ctx context.Context, reader stream.Reader,
 	wait time.Duration) ([]stream.Message, error) {
 	waiting, stop := context.WithCancel(ctx)
@@ -186,7 +186,7 @@ func (b *Billing) fetch(ctx context.Context, reader stream.Reader,
 	return messages, err
 }
 
-// linger is how long to wait for more after come receipts.
+// linger returns how long a batch waits for more after come receipts have come.
 func (b *Billing) linger(come int) time.Duration {
 	wait := time.Duration((b.faded() + float64(come)) / bulk * float64(maxLinger))
 	return min(max(wait, minLinger), maxLinger)
@@ -197,7 +197,7 @@ func (b *Billing) count(receipts int) {
 	b.counted = b.config.Clock.Now()
 }
 
-// faded is recent, decayed to now: it falls to 1/e in a second.
+// faded returns recent, decayed until now: it falls to 1/e in a second.
 func (b *Billing) faded() float64 {
 	return b.recent * math.Exp(-b.config.Clock.Now().Sub(b.counted).Seconds())
 }
@@ -244,9 +244,9 @@ func (b *Billing) settleBatch(ctx context.Context, full *batch) error {
 // settleAgain is the backoff after failures. apply adds jitter, so nodes do not retry in step.
 var settleAgain = retry.Backoff{First: 50 * time.Millisecond, Most: 5 * time.Second}
 
-// apply settles receipts and then hands on the markers behind them. By bisection it finds receipts
-// that are refused for good, and skips them. Markers find their units, and the other receipts must
-// not wait.
+// apply settles receipts and then hands on the markers behind them. It finds receipts that are
+// refused for good by bisection, and skips them, so that the others do not wait. Markers find the
+// skipped units.
 func (b *Billing) apply(ctx context.Context, receipts []model.Receipt,
 	markers []model.Marker) error {
 	for failures := 1; ; failures++ {

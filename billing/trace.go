@@ -24,7 +24,7 @@ func (full *batch) detach(receipt *model.Receipt) {
 	}
 }
 
-// trace makes the spans of a settled batch's traced receipts, each as long as the batch took.
+// trace makes a span for each traced receipt of a settled batch, as long as the batch took.
 func (b *Billing) trace(full *batch, began time.Time) {
 	for _, t := range full.traced {
 		span := b.config.Tracer.Start(t.trace, "billing.settle", began)

@@ -83,8 +83,8 @@ func (i *importing) appendFile(ctx context.Context) error {
 		})
 }
 
-// joinFile sorts the file's rows together with those of the base. nil: the file is gone, and all
-// rows are stored.
+// joinFile sorts the file's rows together with those of the base. It returns nil if the file is
+// gone and all rows are stored.
 func (i *importing) joinFile(ctx context.Context, base []ids.ID) (joined *sorting, err error) {
 	byKey, err := newSorter(i.Dir, i.Disk, mergeMemory, mergeDisk)
 	if err != nil {
@@ -167,7 +167,7 @@ type appending struct {
 	rows uint64 // existing rows
 
 	key   string
-	given []byte // the file's row with the key, and its number; nil: none
+	given []byte // number and text of the file's row with the key; nil: none
 	met   bool   // an existing row has the key
 }
 
@@ -254,7 +254,7 @@ func (a *appending) emit(n uint64, place uint32, doc []byte) error {
 	return a.inOrder.Add(string(binary.BigEndian.AppendUint64(nil, n)), place, doc)
 }
 
-// join takes the rows of one key after the other: first the file's, of which the first counts.
+// join takes the rows key by key, first the file's. Of the file's rows with a key the first counts.
 func (a *appending) join(key string, place uint32, row []byte) error {
 	if key != a.key {
 		if err := a.endKey(); err != nil {

@@ -97,7 +97,7 @@ func (u *uploaded) documents() (rows, rowIDs []string) {
 	return rows, rowIDs
 }
 
-// Each sentence of specification 4.9 that covers rows of protected uploads is a row here.
+// Each sentence of specification 4.9 about rows of protected uploads is a case here.
 func TestProtectedUploads(t *testing.T) {
 	const before = "EAN,a,b\n1,x,\n2,,y\n,keyless,\n"
 	stored := []string{`{"EAN":"1","a":"x"}`, `{"EAN":"2","b":"y"}`, `{"a":"keyless"}`}

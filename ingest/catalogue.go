@@ -23,7 +23,7 @@ const (
 	titledBytes = 1_000_000
 )
 
-// CatalogueConfig is what a Catalogue works with. Point may be left out.
+// CatalogueConfig configures Catalogue. Point may be left out.
 type CatalogueConfig struct {
 	Client interface {
 		client.Proposer

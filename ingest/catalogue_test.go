@@ -26,7 +26,7 @@ func (u *uploaded) catalogue(format, file string) ids.ID {
 	return id
 }
 
-// lookThrough makes one step of a catalogue's work, which may die.
+// lookThrough makes one step of a catalogue's work, and says whether it died.
 func (u *uploaded) lookThrough(id ids.ID) (died bool) {
 	u.t.Helper()
 	defer func() { died = died || recover() != nil }()

@@ -31,7 +31,7 @@ type Removing interface {
 	EraseJob(ctx context.Context, job ids.ID) error
 }
 
-// ErasureConfig is what an Erasure works with. Point may be left out.
+// ErasureConfig configures Erasure. Point may be left out.
 type ErasureConfig struct {
 	Client interface {
 		client.Proposer

@@ -54,8 +54,8 @@ func (r *replaced) lists() int {
 	return len(lists)
 }
 
-// TestRemovalTakesCustomers dies at each point in turn, of the state's removal and of the store's.
-// One group was deleted before with its rows kept. One run is not closed.
+// TestRemovalTakesCustomers kills the erasure of the state, and the removal from the store, at each
+// point in turn. One group was deleted before with its rows kept. One run is not closed.
 func TestRemovalTakesCustomers(t *testing.T) {
 	for dies := range 24 {
 		t.Run(fmt.Sprint(dies), func(t *testing.T) {

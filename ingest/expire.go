@@ -24,7 +24,7 @@ type Expiring interface {
 	EachRecord(ctx context.Context, job ids.ID, visit func(rowstore.Record) error) error
 }
 
-// ExpiryConfig is what an Expiry works with. Point may be left out.
+// ExpiryConfig configures Expiry. Point may be left out.
 type ExpiryConfig struct {
 	Store Expiring
 	// Safe returns the time by which things may be removed for their age. It fails while that is
@@ -39,8 +39,8 @@ type ExpiryConfig struct {
 	passed *passed[ids.ID] // runs
 }
 
-// Expiry removes what is stored of runs that started long ago: rows, page records, and with them
-// the errors of links. In their place it keeps hashes of what was charged, and the sum of the
+// Expiry removes the rows and page records of runs that started long ago, and with the records the
+// errors of links. In their place it keeps hashes of the charged addresses, and the sum of the
 // records (decision 54).
 func Expiry(config ExpiryConfig) work.Kind {
 	if config.Point == nil {
@@ -57,8 +57,8 @@ func Expiry(config ExpiryConfig) work.Kind {
 		}}
 }
 
-// step notes the time before which runs are no longer shown, or removes what is older than the
-// noted time. So no read finds half a run. The next step begins when everyone can know the note.
+// step notes the time before which runs are no longer shown, or removes runs older than the noted
+// time. So no read finds half a run. The next step begins when every node can know the note.
 func (c *ExpiryConfig) step(ctx context.Context, item work.Item) (work.Outcome, error) {
 	now, err := c.Safe(ctx)
 	if err != nil {

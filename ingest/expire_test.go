@@ -125,8 +125,8 @@ func (r *runs) put(t *testing.T, job rowstore.Job, seq uint32) {
 	}
 }
 
-// TestTwoOwnersExpireAtOnce: at the same time, and while pages are stored, they remove what is too
-// old and nothing else. A run's charges and sums stay known.
+// TestTwoOwnersExpireAtOnce: two owners, while pages are stored, remove the runs that are too old
+// and nothing else. A run's charges and sums stay known.
 func TestTwoOwnersExpireAtOnce(t *testing.T) {
 	r := newRuns(t)
 	const pages = 50
@@ -215,7 +215,7 @@ func TestTwoOwnersExpireAtOnce(t *testing.T) {
 	}
 }
 
-// TestExpiryCutOffAnywhere: whoever continues reaches the same result.
+// TestExpiryCutOffAnywhere: the next owner reaches the same result wherever expiry was cut off.
 func TestExpiryCutOffAnywhere(t *testing.T) {
 	for cut := range 6 {
 		r := newRuns(t)

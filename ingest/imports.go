@@ -57,7 +57,7 @@ type Files interface {
 	Delete(ctx context.Context, key blobstore.Key) error
 }
 
-// ImportConfig is what an Import works with. Point may be left out.
+// ImportConfig configures Import. Point may be left out.
 type ImportConfig struct {
 	Client interface {
 		client.Proposer
@@ -111,7 +111,7 @@ func Import(config ImportConfig) work.Kind {
 	return kind
 }
 
-// step takes a run to its end, unless it has to wait or its turn is over.
+// step takes a run to its end, unless the run has to wait or its turn is over.
 func (c *ImportConfig) step(ctx context.Context, item work.Item,
 	read func(*importing, context.Context) error) (work.Outcome, error) {
 	view, err := c.Client.Fresh(ctx)

@@ -148,7 +148,7 @@ func (u *uploaded) whole(format, file string) ids.ID {
 	return job
 }
 
-// remove removes what is hidden.
+// remove removes the hidden rows.
 func (u *uploaded) remove() {
 	u.t.Helper()
 	kind := Removal(RemovalConfig{Client: u.client, Store: u.store,
@@ -257,7 +257,7 @@ func importIsKilledAnywhere(t *testing.T, start starter) {
 	}
 }
 
-// Two owners at once store each row once. So does one that was paused until another file had
+// Two owners at once store each row once. So does an owner that was paused until another file had
 // replaced its own.
 func TestTwoImporters(t *testing.T) {
 	onEachStore(t, twoImporters)
@@ -416,7 +416,7 @@ func TestBatchesOfAFile(t *testing.T) {
 	}
 }
 
-// Of a scraper's files, as many as it keeps are shown.
+// The newest files of a scraper are shown, as many as it keeps.
 func TestScraperKeepsSeveralFiles(t *testing.T) {
 	onEachStore(t, scraperKeepsSeveralFiles)
 }
@@ -434,7 +434,7 @@ func scraperKeepsSeveralFiles(t *testing.T, start starter) {
 	u.wants("one again", 3, 4)
 }
 
-// Of heavy uploads the oldest goes first, and all wait while disks are short of room.
+// The oldest heavy upload goes first, and all wait while disks are short of room.
 func TestHeavyUploadsWait(t *testing.T) {
 	u := newUploaded(t)
 	first := u.upload("xlsx", "no spreadsheet")

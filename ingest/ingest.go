@@ -33,7 +33,7 @@ const (
 	DefaultLinger   = 50 * time.Millisecond
 )
 
-// tellEvery is how often the log may tell of skipped records.
+// tellEvery is the least time between two log lines about skipped records.
 const tellEvery = time.Minute
 
 // pauses is the backoff between tries of a failing call.
@@ -67,7 +67,7 @@ func (c control) Fresh(ctx context.Context) (Jobs, error) {
 	return view, nil
 }
 
-// Config is what an Ingest works with. Zero bounds take the defaults; Logger, Clock and Point may
+// Config configures an Ingest. Zero bounds take the defaults; Logger, Clock and Point may
 // be left out.
 type Config struct {
 	Log     stream.Log
@@ -82,7 +82,7 @@ type Config struct {
 	Logger  *slog.Logger
 	Metrics *telemetry.Metrics // may be nil
 	Tracer  *telemetry.Tracer  // nil: no traces
-	Reader  *reading.Guard     // wraps the reading of records and rows; nil: one that keeps nothing
+	Reader  *reading.Guard     // guards the reading of records and rows; nil: keeps no evidence
 	// Reading, if set, is called before a page's rows are completed, for tests in which reading
 	// fails.
 	Reading func(p *model.Page)
@@ -256,7 +256,7 @@ func (g *Ingest) skip(records uint64) {
 	}
 }
 
-// commit only saves repeats: what it fails to commit is read again and changes nothing.
+// commit only saves repeats: a batch that it fails to commit is read again and changes nothing.
 func (g *Ingest) commit(ctx context.Context, reader stream.Reader, b *batch) {
 	if err := reader.Commit(ctx, b.messages); err != nil && ctx.Err() == nil {
 		g.counts.retries.Add(1)

@@ -153,7 +153,7 @@ func start(g *Ingest) (stop func() error) {
 	return func() error { cancel(); return <-done }
 }
 
-// receipts reads n records of `receipts` from all partitions.
+// readReceipts reads n records of `receipts` from all partitions.
 func readReceipts(t interface{ Fatal(...any) }, r stream.Reader, n int) []stream.Message {
 	ctx, cancel := context.WithTimeout(context.Background(), 20*time.Second)
 	defer cancel()

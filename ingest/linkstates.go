@@ -29,7 +29,7 @@ type Stating interface {
 		states []rowstore.LinkOutcome) error
 }
 
-// LinkStatesConfig is what LinkStates works with. Point may be left out.
+// LinkStatesConfig configures LinkStates. Point may be left out.
 type LinkStatesConfig struct {
 	View    func() *client.View
 	History *client.History

@@ -16,7 +16,7 @@ import (
 	"shoal.dev/shoal/pkg/work"
 )
 
-// visited is a customer with scrapers, of which the first has a site.
+// visited is a customer with scrapers; the first one has a site.
 type visited struct {
 	t        *testing.T
 	clock    *clock.Manual

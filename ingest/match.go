@@ -199,7 +199,7 @@ func (m *matching) matchRun(ctx context.Context, view *client.View, job *client.
 	}
 }
 
-// allThere fails if not all rows of a run could be read: the batches would differ.
+// allThere fails unless all rows of a run were read: otherwise the batches would differ.
 func (m *matching) allThere(ctx context.Context, job *client.Job, rows uint64) error {
 	if rows == job.Items {
 		return nil
@@ -291,7 +291,7 @@ func (m *matching) noteKey(view *client.View, id ids.ID, column string) {
 	m.keys = append(m.keys, client.KeyColumn{Scraper: id, Column: column})
 }
 
-// tellKeys reports to the state by which columns the group's uploads are matched.
+// tellKeys reports the key columns of the group's uploads to the state.
 func (m *matching) tellKeys(ctx context.Context, group ids.ID) error {
 	for keys := range slices.Chunk(m.keys, client.MaxKeyColumns) {
 		_, err := client.Do(ctx, m.Client, client.ProtectGroup{Group: group, Columns: keys}, nil)

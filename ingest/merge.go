@@ -15,12 +15,12 @@ import (
 )
 
 const (
-	scannedRows  = 1_000           // of a run, read at a time
-	scannedBytes = 4 << 20         // of them
+	scannedRows  = 1_000           // of a run read at a time
+	scannedBytes = 4 << 20         // of these rows
 	mergeMemory  = 16 << 20        // bytes of rows sorted in memory at a time
 	mergeDisk    = int64(16) << 30 // bytes of sorted rows on the disk
-	mergedBytes  = upload.MaxRow   // of a row
-	// heldInTurns bounds the held items of a kind done one at a time: it and the next.
+	mergedBytes  = upload.MaxRow   // of a merged row
+	// heldInTurns bounds the held items of a kind that is done one at a time: one and the next.
 	heldInTurns = 2
 )
 
@@ -130,7 +130,7 @@ func lost(run ids.ID) error {
 		"meanwhile; merge again", run)}
 }
 
-// allRead fails if not all rows of a run could be read.
+// allRead fails unless all rows of a run were read.
 func (i *importing) allRead(ctx context.Context, job *client.Job, rows uint64) error {
 	sum, err := i.Store.Recount(ctx, job.ID)
 	if err != nil {
@@ -148,8 +148,8 @@ const titleField = "title"
 // errFound ends the search for a row's field.
 var errFound = errors.New("the field is found")
 
-// textOf returns the text of a field by which rows are matched, without surrounding spaces. "": it
-// has none. A number becomes its text.
+// textOf returns the text of a field by which rows are matched, without surrounding spaces, and ""
+// if it has none. A number becomes its text.
 func textOf(doc []byte, field string) (text string, err error) {
 	err = eachField(doc, func(name string, value json.RawMessage) error {
 		if name != field {

@@ -118,7 +118,7 @@ func TestMerge(t *testing.T) {
 	})
 }
 
-// Numbers become their text; other values that are not strings are no title.
+// Numbers become their text; other values that are not strings do not count as titles.
 func TestTitles(t *testing.T) {
 	for doc, want := range map[string]string{
 		`{"title":"a"}`: "a", `{"title":" a b "}`: "a b", `{"title":4006381333931}`: "4006381333931",

@@ -58,7 +58,7 @@ func newMetrics(to *telemetry.Metrics) *metrics {
 	return m
 }
 
-// measure exports the counts that are kept anyway.
+// measure exports the counts as metrics.
 func (g *Ingest) measure(to *telemetry.Metrics) {
 	telemetry.NewSamples(func() (Counts, bool) { return g.Counts(), true }).
 		Counter("shoal_ingest_pages_total", "Pages stored, or found to be stored already.",
@@ -75,7 +75,7 @@ func (g *Ingest) measure(to *telemetry.Metrics) {
 		Declare(to)
 }
 
-// timed is retry with its duration recorded.
+// timed is retry, and records how long it took.
 func (g *Ingest) timed(ctx context.Context, what step, try func() error) error {
 	began := g.config.Clock.Now()
 	err := g.retry(ctx, what, try)

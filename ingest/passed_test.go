@@ -69,7 +69,7 @@ func stepAll(t *testing.T, kind work.Kind, steps int) (failures int) {
 	return failures
 }
 
-// TestOneRunThatCannotExpireStopsNoOther: it is reported and retried, and the others are done.
+// TestOneRunThatCannotExpireStopsNoOther: the run is reported and retried, and all others expire.
 func TestOneRunThatCannotExpireStopsNoOther(t *testing.T) {
 	r := newRuns(t)
 	const old = expiredAtOnce + 6
@@ -123,7 +123,7 @@ func TestOneAddressThatIsNoneStopsNoExpiry(t *testing.T) {
 	stepAll(t, kind, 2)
 }
 
-// TestOneCustomerThatCannotBeErasedStopsNoOther: nor do customers that have to wait, however many.
+// TestOneCustomerThatCannotBeErasedStopsNoOther: neither do customers that wait, however many.
 func TestOneCustomerThatCannotBeErasedStopsNoOther(t *testing.T) {
 	r := newReplaced(t, openStore(t))
 	var all []string
@@ -206,7 +206,7 @@ func TestOneRunThatCannotBeRemovedStopsNoOther(t *testing.T) {
 	r.check()
 }
 
-// TestOneScraperThatCannotBeRetainedStopsNoOther: it is reported, and done once possible.
+// TestOneScraperThatCannotBeRetainedStopsNoOther: it is reported, and retried until it works.
 func TestOneScraperThatCannotBeRetainedStopsNoOther(t *testing.T) {
 	r := newReplaced(t, openStore(t))
 	r.group(0, 1, false)

@@ -64,7 +64,7 @@ func unparsable(p *model.Page) *model.Page {
 		Millis: p.Millis, At: p.At, Last: true, Trace: p.Trace}
 }
 
-// evidence is what is kept of a page for inspection: its record.
+// evidence returns the record of a page, which is kept for inspection.
 func evidence(p *model.Page) reading.Page {
 	return reading.Page{URL: p.URL, ContentType: "application/cbor",
 		Record: func() []byte { return stream.EncodePage(*p) }}

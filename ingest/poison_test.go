@@ -109,8 +109,7 @@ func TestPoisonIsOnePagesEnd(t *testing.T) {
 	}
 }
 
-// A panicking step of the ledger acknowledges nothing: nobody catches panics in calls of the
-// control plane.
+// A panic in a call of the control plane is not caught. So the step acknowledges nothing.
 func TestPanicBesideReadingStaysFatal(t *testing.T) {
 	g := New(Config{Store: newStore(), Control: panickingControl{}})
 	p := page(openJob, 1)

@@ -34,7 +34,7 @@ type ReExtracting interface {
 	EachRecord(ctx context.Context, job ids.ID, visit func(rowstore.Record) error) error
 }
 
-// ReExtractConfig is what a ReExtract works with. Readers, Rates and Point may be left out.
+// ReExtractConfig configures ReExtract. Readers, Rates and Point may be left out.
 type ReExtractConfig struct {
 	Client interface {
 		client.Proposer
@@ -90,7 +90,7 @@ func ReExtract(config ReExtractConfig) work.Kind {
 		}}
 }
 
-// step takes a run to its end, unless it has to wait or its turn is over.
+// step takes a run to its end, unless the run has to wait or its turn is over.
 func (c *ReExtractConfig) step(ctx context.Context, item work.Item) (work.Outcome, error) {
 	view, err := c.Client.Fresh(ctx)
 	if err != nil {
@@ -288,7 +288,7 @@ func (r *reextracting) store(ctx context.Context, b *lot) error {
 // errOthers says that another owner has stored all pages and is sealing the run.
 var errOthers = errors.New("another owner seals the run")
 
-// sealed says why a page could not be stored. The run was stopped, or another owner ends it.
+// sealed says why a page could not be stored: the run was stopped, or another owner ends it.
 // Otherwise a restore reopened it after that.
 func (r *reextracting) sealed(ctx context.Context, unit model.Unit) error {
 	there, err := r.Store.Records(ctx, r.job.ID, []model.Unit{unit})
@@ -320,7 +320,7 @@ func (r *reextracting) advance(ctx context.Context) error {
 	return err
 }
 
-// tally counts what is stored, in the order of units.
+// tally counts the stored pages, in the order of units.
 type tally struct {
 	sum    client.ReExtracted
 	seq    uint32 // of the current chain

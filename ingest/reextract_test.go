@@ -32,7 +32,7 @@ type crawled struct {
 	rates    ecb.Rates
 }
 
-// crawledPage is a page of the run: what is kept of it, and its outcome.
+// crawledPage is a page of the run, with its kept body and its outcome.
 type crawledPage struct {
 	unit    model.Unit
 	body    string // "": none was read
@@ -352,7 +352,7 @@ func TestReExtractOfWhatIsGone(t *testing.T) {
 	})
 }
 
-// Of a stopped run nothing stays, and the run before it is the latest again.
+// A stopped run leaves nothing, and the run before it is the latest again.
 func TestReExtractStops(t *testing.T) {
 	onEachStore(t, func(t *testing.T, start starter) {
 		c := newCrawled(t, start, mixed()...)
@@ -402,7 +402,7 @@ func TestReExtractsTakeTurns(t *testing.T) {
 	}
 }
 
-// What does not fit into one batch is read in further ones.
+// Records that do not fit into one batch are read in further ones.
 func TestReExtractInBatches(t *testing.T) {
 	onEachStore(t, func(t *testing.T, start starter) {
 		var pages []crawledPage

@@ -19,7 +19,7 @@ const (
 	removedAtOnce = 64 // removals per step
 )
 
-// RemovalConfig is what a Removal works with. Point may be left out.
+// RemovalConfig configures Removal. Point may be left out.
 type RemovalConfig struct {
 	Client interface {
 		client.Proposer
@@ -34,13 +34,13 @@ type RemovalConfig struct {
 	// "work.remove.before_forget".
 	Point func(name string)
 
-	passed *passed[string] // customers, and ids of what is removed
+	passed *passed[string] // customers, and ids of deleted things
 }
 
 // Removal removes what was deleted: the rows of runs, scrapers and groups, and the scrapers of
 // large groups. No read shows any of it any more. Page records stay, so that charges can be
-// recounted; of a removed customer only their sums stay. What the state names is removed,
-// repeatedly if need be, before the state forgets it.
+// recounted; of a removed customer only their sums stay. The state forgets a thing only after its
+// removal, which may be repeated until then.
 func Removal(config RemovalConfig) work.Kind {
 	if config.Point == nil {
 		config.Point = func(string) {}

@@ -48,7 +48,7 @@ func (r *replaced) removeStep(dies int) (outcome work.Outcome, died bool) {
 	return outcome, false
 }
 
-// TestRemovalTakesAllAndNothingElse dies at each of its points in turn.
+// TestRemovalTakesAllAndNothingElse kills the removal at each of its points in turn.
 func TestRemovalTakesAllAndNothingElse(t *testing.T) {
 	for _, dies := range []int{0, 1, 2, 3, 4, 2*holdingAtOnce + 4, 2*holdingAtOnce + 7} {
 		t.Run(fmt.Sprint(dies), func(t *testing.T) {
@@ -83,7 +83,7 @@ func TestRemovalTakesAllAndNothingElse(t *testing.T) {
 	}
 }
 
-// TestRemovalTakesDeletedRuns dies at each of its points in turn. One of two runs is not closed.
+// TestRemovalTakesDeletedRuns kills a removal at each point. One of two runs is not closed.
 func TestRemovalTakesDeletedRuns(t *testing.T) {
 	for dies := range 7 {
 		t.Run(fmt.Sprint(dies), func(t *testing.T) {
@@ -177,7 +177,7 @@ func TestRemovalTakesDeletedGroups(t *testing.T) {
 	}
 }
 
-// TestRemovalHeedsARestore: what is no longer deleted is not removed.
+// TestRemovalHeedsARestore: a scraper, group or run that is no longer deleted is not removed.
 func TestRemovalHeedsARestore(t *testing.T) {
 	r := removing(t)
 	config := RemovalConfig{Client: r.client, Store: r.store}

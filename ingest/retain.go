@@ -26,7 +26,7 @@ type Retaining interface {
 	DeleteJob(ctx context.Context, job ids.ID, records bool) error
 }
 
-// RetentionConfig is what a Retention works with. Point may be left out.
+// RetentionConfig configures Retention. Point may be left out.
 type RetentionConfig struct {
 	View    func() *client.View
 	History *client.History

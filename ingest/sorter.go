@@ -79,7 +79,7 @@ func (s *sorter) Add(key string, place uint32, doc []byte) error {
 	return s.spill()
 }
 
-// spill writes what is in memory, sorted.
+// spill writes the rows in memory to the disk, sorted.
 func (s *sorter) spill() error {
 	if s.floor.Short() {
 		return errNoRoom
@@ -206,7 +206,7 @@ func (s *strand) next() (more bool, err error) {
 }
 
 // strands is a heap with the first row on top. Parts are numbered in the order they were made. So
-// of equal rows the one added first comes first.
+// among equal rows the one added first comes first.
 type strands []*strand
 
 func (s strands) Len() int { return len(s) }

@@ -117,7 +117,7 @@ func TestMergesForgetDeletedRuns(t *testing.T) {
 	}
 }
 
-// What is kept of merges is bounded: in number, in time, and by the room on the disk.
+// Kept sortings are bounded in number, in time, and by the room on the disk.
 func TestKeptSortings(t *testing.T) {
 	at := clock.NewManual(time.Date(2026, 1, 5, 12, 0, 0, 0, time.UTC))
 	source := ids.Random{Now: at.Now}

@@ -15,7 +15,7 @@ const (
 	wipedAtOnce = 64 // harvests per step
 )
 
-// WipeConfig is what a Wipe works with. Point may be left out.
+// WipeConfig configures Wipe. Point may be left out.
 type WipeConfig struct {
 	Client interface {
 		client.Proposer
@@ -34,9 +34,8 @@ type WipeConfig struct {
 }
 
 // Wipe removes what harvests found: at 02:00 UTC, when a newer harvest has replaced it, or when its
-// scraper is gone. No read shows any of it any more. It also removes what the row store has of
-// harvests that the state does not know, or knows as wiped. A paused owner may add such data after
-// a wipe.
+// scraper is gone. No read shows any of it any more. It also removes journals whose harvest the
+// state does not know, or knows as wiped. A paused owner may add such a journal after a wipe.
 func Wipe(config WipeConfig) work.Kind {
 	if config.Point == nil {
 		config.Point = func(string) {}

@@ -57,8 +57,8 @@ func (r *replaced) entries(id ids.ID) int64 {
 	return n
 }
 
-// Killed at each of its points, a wipe takes harvests that newer ones replace, that the night ends,
-// or that nobody reads. It takes nothing else. It also takes what a late owner adds.
+// A wipe, killed at each of its points, removes harvests that are replaced by newer ones, too old,
+// or that nobody reads. It removes what a late owner adds, too, and nothing else.
 func TestWipe(t *testing.T) {
 	for dies := 1; ; dies++ {
 		died := false

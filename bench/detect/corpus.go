@@ -18,8 +18,8 @@ type Entry struct {
 	Answer
 }
 
-// Answer is what a person wants from a page: a list or one item. If it has neither, no proposal is
-// right.
+// Answer is what a person wants from a page: a list or one item. If Answer has neither, no proposal
+// is right.
 type Answer struct {
 	// Count is the number of items in the main list, 0 if the page has none.
 	Count int `json:"count,omitempty"`

@@ -52,7 +52,7 @@ const (
 	apiRuns    = 20 // runs that the read rows come from
 	apiWarmUp  = 2 * time.Second
 	// crawlRate is more pages per second than a crawl reads, so that the crawl does not end too
-	// soon. A crawl is one list, so it is no longer than a list may be.
+	// soon. A crawl is one list, so the bound on lists applies.
 	crawlRate = 20_000
 )
 

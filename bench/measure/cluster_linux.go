@@ -89,7 +89,7 @@ func (c *localCluster) database() string {
 	return strings.NewReplacer(".", "_", "-", "_").Replace(c.prefix)
 }
 
-// start makes the authority, and then the nodes, of which the first founds the cluster.
+// start makes the authority, and then the nodes. The first node founds the cluster.
 func (c *localCluster) start(ctx context.Context) error {
 	if _, err := c.command(ctx, "cluster", "init", "--name", "bench"); err != nil {
 		return err

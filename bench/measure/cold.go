@@ -193,7 +193,7 @@ func (m *Cold) connect(ctx context.Context, w *web, first, measured []string) (r
 }
 
 // visitBare does the minimum: Go's default TLS and two requests over one connection. It reads the
-// answers and drops them as sent.
+// answers without unpacking them, and drops them.
 func visitBare(ctx context.Context, place string, roots *x509.CertPool, address string) (int,
 	error) {
 	host, path, _ := strings.Cut(strings.TrimPrefix(address, "https://"), "/")
@@ -225,7 +225,7 @@ func visitBare(ctx context.Context, place string, roots *x509.CertPool, address 
 	return total, nil
 }
 
-// connections is how many the web has accepted so far, including this one.
+// connections returns how many connections the web has accepted, including that of this question.
 func (w *web) connections(ctx context.Context) (int64, error) {
 	roots, err := w.roots()
 	if err != nil {

@@ -33,7 +33,7 @@ Example: shoal bench detect --pages pages`
 
 // Bounds of the judgement.
 const (
-	firstFew   = 3 // proposals of which one should be right
+	firstFew   = 3 // proposals, one of which should be right
 	rightFirst = 0.85
 	rightFew   = 0.95
 )

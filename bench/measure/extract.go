@@ -37,7 +37,7 @@ Example: shoal bench extract --time 3s
          shoal bench extract --pages saved --half held`
 }
 
-// extractPages is the pages of a case: enough that the processor's caches do not hold them.
+// extractPages is the number of pages of a case: too many for the processor's caches.
 const extractPages = 64
 
 // extraction is one case.
@@ -60,7 +60,7 @@ func (c *extraction) read(extractor *extract.Extractor, p extract.Page) (extract
 	return got, err
 }
 
-// withoutAnswers continues without answers as long as more is asked for.
+// withoutAnswers continues the extraction as if every page that it asks for timed out.
 func withoutAnswers(extractor *extract.Extractor, p extract.Page,
 	got extract.Result) (_ extract.Result, err error) {
 	for pages := []extract.Page{p}; err == nil && got.Ask != nil; got,

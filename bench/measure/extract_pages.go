@@ -174,7 +174,7 @@ func (m *Extract) measurePages(ctx context.Context, on *Bench, report *Report) e
 	return reader.tell(report)
 }
 
-// savedReader reads pages with both.
+// savedReader reads pages with goquery and with our extractor.
 type savedReader struct {
 	savedTally
 	fields    []model.Field
@@ -201,7 +201,7 @@ func newSavedReader(random int) (*savedReader, error) {
 	return r, nil
 }
 
-// read times both on some pages, and then compares their fields.
+// read times both readers on some pages, and then compares their fields.
 func (r *savedReader) read(ctx context.Context, pages []*savedPage) error {
 	results := make([]extract.Result, len(pages))
 	failures := make([]error, len(pages))
@@ -257,8 +257,8 @@ func (p *savedPage) page() extract.Page {
 	return extract.Page{ContentType: "text/html", Body: p.body}
 }
 
-// byGoquery reads the fields like goquery's users, with selectors compiled once. The time of a page
-// that it refuses counts, too.
+// byGoquery reads the fields as goquery's users do, with selectors compiled once. The time of a
+// page that goquery refuses counts, too.
 func (r *savedReader) byGoquery(body []byte) {
 	doc, err := goquery.NewDocumentFromReader(bytes.NewReader(body))
 	if err != nil {

@@ -66,7 +66,7 @@ func judgePairs(dir string, report *Report) error {
 	return nil
 }
 
-// finderOf makes a catalogue of the pairs' right products, which decides what is rare.
+// finderOf makes a catalogue of the right-hand products, which decides which words are rare.
 func finderOf(pairs []pair) (*match.Finder, error) {
 	var b match.Builder
 	known := map[string]bool{}

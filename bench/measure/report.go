@@ -84,7 +84,7 @@ func (r *Report) picture(name, svg string) {
 	r.pictures[name] = svg
 }
 
-// atMost adds an aim.
+// atMost adds an aim that measured is at most limit.
 func (r *Report) atMost(what string, measured, limit float64, unit string) {
 	r.Aims = append(r.Aims, Aim{What: what, Measured: measured, Limit: limit, Unit: unit,
 		Met: measured <= limit})

@@ -31,7 +31,7 @@ type service struct {
 	data string
 }
 
-// unbounded is a pace that never delays a host, so that work is measured, not waiting.
+// unbounded returns flags for a pace that never delays a host, so that only work is measured.
 func unbounded(connections int) []string {
 	n := strconv.Itoa(max(connections, 1))
 	return []string{"--host-rate", "1e6", "--max-host-rate", "1e6", "--host-connections", n,
@@ -117,7 +117,7 @@ func (s *service) deliver(ctx context.Context, o api.Order) error {
 	return err
 }
 
-// count is crawl, and returns how many pages failed.
+// count is crawl, but returns how many pages failed.
 func (s *service) count(ctx context.Context, o api.Order) (failed int64, err error) {
 	run, err := launch(ctx, o)
 	if err != nil {

@@ -1,7 +1,7 @@
-// Package cache owns what may be lost: token buckets, counts of open places, and values that can be
-// had again. One interface, in process (Local) and shared by many processes (Redis). It does not
-// own what is limited, or what a value means. Nothing in it is a record of anything: all of it may
-// vanish at any moment. Whoever uses it must then come to the same result, only later.
+// Package cache owns data that may be lost: token buckets, counts of open places, and values that
+// can be obtained again. One interface has two implementations: Local works in one process, and
+// Redis is shared by many. The package knows neither what is limited nor what a value means. All of
+// it may vanish at any moment. Callers must then reach the same result, only later.
 package cache
 
 import (
@@ -15,17 +15,17 @@ import (
 	"time"
 )
 
-// MaxValueBytes bounds a value; longer ones are not kept.
+// MaxValueBytes bounds a value; longer values are not kept.
 const MaxValueBytes = 1 << 20
 
-// Limit allows Count calls in each Per, and as many at once. Both are positive.
+// Limit allows Count calls in each Per, all of them at once if need be. Both are positive.
 type Limit struct {
 	Count int
 	Per   time.Duration
 }
 
-// MaxLimitCount and MaxLimitPer bound limits that are read from text, whose Per is a second at
-// least.
+// MaxLimitCount and MaxLimitPer bound the limits that ParseLimit accepts. Their Per is at least a
+// second.
 const (
 	MaxLimitCount = 1_000_000
 	MaxLimitPer   = 24 * time.Hour
@@ -49,63 +49,63 @@ func ParseLimit(text string) (Limit, error) {
 	return l, nil
 }
 
-// Verdict answers a call. Limit 0 means that nothing limits it.
+// Verdict is the decision about a call. If Limit is 0, the call is not limited.
 type Verdict struct {
 	Allowed   bool
 	Limit     int           // calls that the full bucket allows
-	Remaining int           // calls that it allows now
-	Reset     time.Duration // until it is full
-	Retry     time.Duration // until the next call is allowed, when this one is not
+	Remaining int           // calls that the bucket allows now
+	Reset     time.Duration // until the bucket is full
+	Retry     time.Duration // until the next call is allowed, if this one is refused
 }
 
-// Limiter counts calls and places. No method fails: what cannot be asked is decided by the process
-// alone, on its safe side. Implementations are safe for concurrent use.
+// Limiter counts calls and places. No method fails: if the shared store does not answer, the
+// process decides alone, on the safe side. Implementations are safe for concurrent use.
 type Limiter interface {
-	// TakeCall takes one call from the bucket of this name. A bucket that is not known is full.
+	// TakeCall takes one call from the bucket of this name. An unknown bucket is full.
 	TakeCall(ctx context.Context, bucket string, limit Limit) Verdict
-	// Enter takes one of at most so many places of a room. leave gives it back, once however often
-	// it is called; it is nil when the room is full.
+	// Enter takes a place in a room that has at most most places. leave gives the place back;
+	// further calls do nothing. If the room is full, leave is nil.
 	Enter(ctx context.Context, room string, most int) (leave func())
 }
 
-// Values keeps values for a while. No method fails: what cannot be asked is not found, and what
-// cannot be kept is not kept. Implementations are safe for concurrent use.
+// Values keeps values for a while. No method fails: if the store does not answer, Get finds nothing
+// and Set keeps nothing. Implementations are safe for concurrent use.
 type Values interface {
-	// Get answers a value that was set and has not expired. It may be gone at any time. It must not
-	// be changed.
+	// Get returns a value that was set and has not expired. It may vanish earlier. The caller must
+	// not change it.
 	Get(ctx context.Context, key string) (value []byte, found bool)
-	// Set keeps a value of at most MaxValueBytes for ttl, which is positive. The value must not be
-	// changed afterwards.
+	// Set keeps a value of at most MaxValueBytes for ttl, which is positive. The caller must not
+	// change the value afterwards.
 	Set(ctx context.Context, key string, value []byte, ttl time.Duration)
 	// Delete forgets a value.
 	Delete(ctx context.Context, key string)
 }
 
-// Cache is both, and its end.
+// Cache combines Limiter and Values.
 type Cache interface {
 	Limiter
 	Values
-	// Counts is what has happened since the cache was made.
+	// Counts returns the totals since the cache was made.
 	Counts() Counts
-	// Close frees the cache. Nothing of it may be used afterwards.
+	// Close frees the cache. It must not be used afterwards.
 	Close() error
 }
 
-// Counts tells of a cache. All but Down only grow.
+// Counts are the totals of a cache. All but Down only grow.
 type Counts struct {
 	Hits, Misses uint64 // of Get
-	// Failures are requests to Redis that failed or took too long.
+	// Failures counts requests to Redis that failed or took too long.
 	Failures uint64
-	// Alone are limits that the process decided by itself because Redis did not answer.
+	// Alone counts decisions that the process made alone because Redis did not answer.
 	Alone uint64
-	// Down says that Redis does not answer, and is not asked until it does again.
+	// Down says that Redis does not answer. No call asks it until it answers again.
 	Down bool
 }
 
-// almost is the part of a call that rounding may take from a bucket.
+// almost is the fraction of a call that a bucket may lack through rounding.
 const almost = 1e-3
 
-// verdict tells what a bucket with so many tokens allows, after the call was allowed or not.
+// verdict describes a bucket that has these tokens after a call that was allowed or refused.
 func (l Limit) verdict(allowed bool, tokens float64) Verdict {
 	perCall := float64(l.perCall())
 	tokens = max(0, min(tokens, float64(l.Count)))
@@ -121,10 +121,10 @@ func (l Limit) verdict(allowed bool, tokens float64) Verdict {
 // perCall is the time in which a bucket gains one call.
 func (l Limit) perCall() time.Duration { return l.Per / time.Duration(l.Count) }
 
-// maxNameBytes bounds names of buckets, rooms and values: some are made of what callers send.
+// maxNameBytes bounds names of buckets, rooms and values: some contain what callers send.
 const maxNameBytes = 128
 
-// bounded is a name, or a digest of one that is too long.
+// bounded returns the name, or its digest if it is too long.
 func bounded(name string) string {
 	if len(name) <= maxNameBytes {
 		return name

@@ -9,7 +9,7 @@ import (
 	"shoal.dev/shoal/pkg/clock"
 )
 
-// A bucket allows its count at once, and fills again as time passes.
+// A bucket allows all its calls at once, and fills again as time passes.
 func ExampleLocal_TakeCall() {
 	now := clock.NewManual(time.Unix(1_800_000_000, 0))
 	limiter := cache.NewLocal(now)

@@ -12,8 +12,8 @@ import (
 	"shoal.dev/shoal/pkg/clock"
 )
 
-// Bounds of a Local: some 20 MB of buckets, and values. What was longest unused goes first; a full
-// bucket is equal to none.
+// Bounds of a Local; the buckets take some 20 MB. The least recently used goes first. Dropping a
+// full bucket loses nothing, since an unknown bucket is full.
 const (
 	maxBuckets    = 100_000
 	maxValues     = 65_536
@@ -60,7 +60,7 @@ func (l *Local) TakeCall(_ context.Context, name string, limit Limit) Verdict {
 	return limit.verdict(allowed, b.tokens.TokensAt(now))
 }
 
-// bucket is the bucket of a name, held to a limit that may have changed. The lock is held.
+// bucket returns the bucket of a name, adjusted if the limit has changed. The lock is held.
 func (l *Local) bucket(name string, limit Limit, now time.Time) *bucket {
 	if b, known := l.buckets.Get(name); known {
 		if b.limit != limit {

@@ -19,8 +19,8 @@ func TestLocal(t *testing.T) {
 	})
 }
 
-// Over any stretch of time a bucket lets through at most its count and what has flowed in; what it
-// says of itself is so.
+// In any span of time a bucket allows at most its count and what it has gained meanwhile. Its
+// verdicts are true.
 func TestBuckets(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		now := clock.NewManual(time.Unix(1_800_000_000, 0))
@@ -53,7 +53,7 @@ func TestBuckets(t *testing.T) {
 	})
 }
 
-// What was longest unused goes first when there is too much.
+// The least recently used goes first when a bound is exceeded.
 func TestLocalIsBounded(t *testing.T) {
 	c := cache.NewLocal(clock.NewManual(time.Unix(1_800_000_000, 0)))
 	one := cache.Limit{Count: 1, Per: time.Hour}

@@ -6,8 +6,8 @@ import (
 	"github.com/hashicorp/golang-lru/v2/simplelru"
 )
 
-// NewLRU is room for so many values, 1 or more. The longest unused go first. gone is called with
-// each that leaves, for whatever reason; it may be nil. The owner locks it.
+// NewLRU makes an LRU of at most most values, 1 or more. gone may be nil; it is called with each
+// value that leaves, for whatever reason. The caller does the locking.
 func NewLRU[K comparable, V any](most int, gone func(K, V)) *simplelru.LRU[K, V] {
 	lru, err := simplelru.NewLRU(most, gone)
 	if err != nil {

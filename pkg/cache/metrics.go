@@ -2,7 +2,7 @@ package cache
 
 import "shoal.dev/shoal/pkg/telemetry"
 
-// Measure declares what a cache counts.
+// Measure exports the counts of a cache as metrics.
 func Measure(c Cache, to *telemetry.Metrics) {
 	telemetry.NewSamples(func() (Counts, bool) { return c.Counts(), true }).
 		Counter("shoal_cache_hits_total", "Cache lookups that found a value.",

@@ -18,61 +18,60 @@ import (
 	"shoal.dev/shoal/pkg/clock"
 )
 
-// Config says which Redis, and how. Zero values mean the defaults.
+// Config says where Redis is and how to use it. Zero values mean the defaults.
 type Config struct {
 	// Addr is HOST:PORT, or redis://[USER:PASSWORD@]HOST[:PORT][/DATABASE], or rediss://… for TLS.
 	Addr string
-	// of Redis's access control list, instead of the address's; "" is its default user
+	// Username and Password, where set, replace those of Addr. Without a user Redis takes default.
 	Username string
 	Password string
-	// RootCAs are who may have signed the certificate of a rediss:// server; the system's when nil.
+	// RootCAs are the authorities trusted for a rediss:// server; nil: the system's.
 	RootCAs *x509.CertPool
-	// Prefix begins every key, so that several clusters can share a Redis: keys are PREFIX* and
-	// rate:PREFIX*. "shoal:" when "".
+	// Prefix lets several clusters share a Redis: keys are PREFIX* and rate:PREFIX*.
+	// "": "shoal:".
 	Prefix string
-	// Timeout bounds one call of a method, whatever Redis does. 50 ms when 0.
+	// Timeout bounds one call of a method, whatever Redis does. 0: 50 ms.
 	Timeout time.Duration
-	// Lease is how long a place stays taken when its process has died. 30 s when 0.
+	// Lease is how long a place stays taken after its process has died. 0: 30 s.
 	Lease time.Duration
-	// Processes is how many processes share the limits, as known now; it is asked at most once a
-	// second. While Redis does not answer, each allows that part of a limit, and at least 1. 1 when
-	// nil.
+	// Processes returns how many processes share the limits. It is called at most once a second.
+	// While Redis does not answer, each process allows its share of a limit, at least 1. nil: one
+	// process.
 	Processes func() int
-	// Clock is for the process's own buckets while Redis does not answer; the system's when nil.
+	// Clock is the clock of the process's own buckets; nil: the system's.
 	Clock clock.Clock
-	// Log hears when Redis goes and comes back; nobody when nil.
+	// Logger reports when Redis goes down and comes back; it may be nil.
 	Logger *slog.Logger
 }
 
 const (
 	defaultTimeout = 50 * time.Millisecond
 	defaultLease   = 30 * time.Second
-	// tripAfter is how many requests in a row must fail before Redis is not asked any more.
+	// tripAfter is how many requests in a row must fail until Redis counts as down.
 	tripAfter = 3
-	// probeEvery is how often it is then asked whether it is there again, by nobody's call.
+	// probeEvery is how often watch then probes Redis, independently of calls.
 	probeEvery = 250 * time.Millisecond
-	// dialTimeout bounds a dial, which goes on when the call that wanted it has given up: TLS takes
-	// several round trips.
+	// dialTimeout bounds a dial. TLS takes several round trips, so the dial continues after the
+	// call that began it has given up.
 	dialTimeout = time.Second
 )
 
 // Redis is the Cache that processes share. Every call ends within Config.Timeout, and at once while
-// Redis is known not to answer. Then the process decides limits alone, by its part of them, and
-// finds no values.
+// Redis is down. Then the process applies its own share of each limit, and finds no values.
 type Redis struct {
 	config  Config
 	client  *redis.Client
 	buckets *redis_rate.Limiter
 	places  places
-	// alone has the process's own part of every bucket. It sees all calls, so that it is not full
-	// when Redis goes.
+	// alone has this process's share of every bucket. It counts all calls, so that its buckets are
+	// not full when Redis goes down.
 	alone *Local
 
 	sharers atomic.Pointer[sharers]
 
 	hits, misses, failures, decided atomic.Uint64
 
-	inARow  atomic.Int32 // requests that failed since one did not
+	inARow  atomic.Int32 // failed requests since the last that succeeded
 	down    atomic.Bool
 	tripped chan struct{} // wakes watch
 	stop    context.CancelFunc
@@ -81,8 +80,8 @@ type Redis struct {
 
 var _ Cache = (*Redis)(nil)
 
-// Open makes a cache on a Redis. It asks nothing of it yet: a Redis that is not there is one that
-// is down.
+// Open makes a cache on a Redis without contacting it. An unreachable Redis is not an error: the
+// cache treats it like one that goes down later.
 func Open(config Config) (*Redis, error) {
 	options, err := config.options()
 	if err != nil {
@@ -106,13 +105,13 @@ func Open(config Config) (*Redis, error) {
 	if config.Logger == nil {
 		config.Logger = slog.New(slog.DiscardHandler)
 	}
-	// of the whole library: it writes every failed dial to the terminal, and we count them
+	// This silences the whole library, which prints every failed dial. We count failures instead.
 	logging.Disable()
 	options.DialTimeout = max(dialTimeout, config.Timeout)
 	options.ReadTimeout, options.WriteTimeout, options.PoolTimeout = config.Timeout, config.Timeout,
 		config.Timeout
 	options.ContextTimeoutEnabled = true
-	// asking again is for the caller that comes next
+	// No retries: the next call asks again.
 	options.MaxRetries, options.DialerRetries = -1, 1
 	options.DisableIdentity = true
 	options.MaintNotificationsConfig = &maintnotifications.Config{
@@ -127,8 +126,8 @@ func Open(config Config) (*Redis, error) {
 	return r, nil
 }
 
-// Close ends what runs in the background and closes the connections. Places that are still taken
-// end with their lease.
+// Close ends the background work and closes the connections. Places that are still taken end with
+// their lease.
 func (r *Redis) Close() error {
 	r.stop()
 	r.watched.Wait()
@@ -156,14 +155,14 @@ func (r *Redis) TakeCall(ctx context.Context, name string, limit Limit) Verdict 
 	return verdict
 }
 
-// askBucket asks Redis's bucket.
+// askBucket takes a call from the bucket in Redis. asked is false if Redis did not answer.
 func (r *Redis) askBucket(ctx context.Context, key string, limit Limit) (v Verdict, asked bool) {
 	asked = r.ask(ctx, func(ctx context.Context) error {
 		figure := redis_rate.Limit{Rate: limit.Count, Burst: limit.Count, Period: limit.Per}
 		answer, err := r.buckets.Allow(ctx, key, figure)
 		if err == nil && answer.ResetAfter > limit.Per+time.Second {
-			// No bucket is emptier than empty: Redis's clock was put back, or the limit is a
-			// shorter one now.
+			// Even an empty bucket fills within Per. So Redis's clock was put back, or the limit
+			// had a longer Per before.
 			if err = r.buckets.Reset(ctx, key); err == nil {
 				answer, err = r.buckets.Allow(ctx, key, figure)
 			}
@@ -178,13 +177,13 @@ func (r *Redis) askBucket(ctx context.Context, key string, limit Limit) (v Verdi
 	return v, asked
 }
 
-// sharers is how many processes shared the limits at a time.
+// sharers is how many processes shared the limits at one moment.
 type sharers struct {
 	at        time.Time
 	processes int
 }
 
-// share is this process's part of a count.
+// share returns this process's share of a count, at least 1.
 func (r *Redis) share(count int) int {
 	now, known := r.config.Clock.Now(), r.sharers.Load()
 	if known == nil || now.Sub(known.at) >= time.Second {

@@ -9,28 +9,27 @@ import (
 	"github.com/redis/go-redis/v9"
 )
 
-// places are what this process has taken. A place is a member of its room's sorted set in Redis,
-// scored with the end of its lease by Redis's clock. Whoever finds it expired removes it. The
-// process renews its own, so that one that died frees its places by itself, and a wiped set fills
-// again.
+// places are the places that this process has taken. A place is a member of its room's sorted set
+// in Redis; its score is the end of its lease by Redis's clock. Any process removes expired places.
+// Each process renews its own places. So the places of a dead process become free, and a wiped set
+// fills again.
 type places struct {
-	process string // unique among processes, and their starts
+	process string // unique for each start of each process
 
-	// mu is held while Redis is asked, so that a place that is given up is not renewed behind its
-	// back. Calls under it are short, and few: streams open seldom.
+	// mu is held during requests to Redis, so that no renewal brings back a place that is given
+	// up. These requests are short and rare: streams seldom open.
 	mu    sync.Mutex
 	last  uint64
 	rooms map[string]map[string]struct{} // places by room
 }
 
-// occupy renews the places that this process has in a room and takes one more when less than so
-// many are taken.
+// occupy renews this process's places in a room. It takes one more if fewer than most are taken.
 //
-//	KEYS: the room. ARGV: most, the lease in ms, the new place ("" for none), the places that are
-//	renewed…
+//	KEYS: the room. ARGV: most, the lease in ms, the new place ("" for none), the places to
+//	renew…
 //
-// A place that seems to be leased for longer than a lease is from before Redis's clock was put
-// back.
+// A place whose lease ends later than a new one would was leased before Redis's clock was put back.
+// It is removed.
 var occupy = redis.NewScript(`
 local time = redis.call('TIME')
 local now = time[1] * 1000 + math.floor(time[2] / 1000)
@@ -49,9 +48,8 @@ redis.call('PEXPIRE', KEYS[1], lease)
 return taken
 `)
 
-// Enter implements Limiter. A wiped Redis knows of the places again when their processes have
-// renewed them, after at most a third of a lease. What the process itself has taken counts at any
-// time.
+// Enter implements Limiter. A wiped Redis has the places again once their processes have renewed
+// them, within a third of a lease. The places of this process count at all times.
 func (r *Redis) Enter(ctx context.Context, room string, most int) (leave func()) {
 	p, room := &r.places, bounded(room)
 	p.mu.Lock()
@@ -91,7 +89,7 @@ func (r *Redis) occupy(ctx context.Context, room string, most int, place string)
 	return occupy.Run(ctx, r.client, []string{r.key("room", room)}, arguments...)
 }
 
-// leave gives a place back. Where Redis does not hear of it, the lease ends it.
+// leave gives a place back. If Redis does not answer, the place ends with its lease.
 func (r *Redis) leave(room, place string) {
 	p := &r.places
 	p.mu.Lock()
@@ -105,7 +103,7 @@ func (r *Redis) leave(room, place string) {
 	})
 }
 
-// renew renews the places of all rooms, room by room: entering and leaving take turns with it.
+// renew renews the places room by room. In between, places can be taken and given back.
 func (r *Redis) renew(ctx context.Context) {
 	p := &r.places
 	p.mu.Lock()

@@ -11,14 +11,14 @@ import (
 	"github.com/redis/go-redis/v9"
 )
 
-// Check says what cannot work, without asking Redis. It never quotes an address, in which a
-// password may stand.
+// Check reports settings that cannot work, without asking Redis. It never quotes an address, which
+// may contain a password.
 func (c Config) Check() error {
 	_, err := c.options()
 	return err
 }
 
-// options are where Redis is and how to sign in there.
+// options returns where Redis is and how to sign in.
 func (c Config) options() (*redis.Options, error) {
 	if c.Addr == "" {
 		return nil, errors.New("cache: no address of Redis")
@@ -45,8 +45,8 @@ func (c Config) options() (*redis.Options, error) {
 	return options, nil
 }
 
-// parse is redis.ParseURL without the settings that are ours, and without errors that quote a
-// password.
+// parse is redis.ParseURL, but refuses settings in the address and never quotes a password in an
+// error.
 func parse(address string) (*redis.Options, error) {
 	parsed, err := url.Parse(address)
 	if err == nil && (parsed.Scheme == "redis" || parsed.Scheme == "rediss") && parsed.Host != "" &&
@@ -60,9 +60,9 @@ func parse(address string) (*redis.Options, error) {
 		"(with %XX for what is no letter or digit in a password)")
 }
 
-// Admitted asks once, for a second at most. It is an error when Redis refuses us or we do not trust
-// it. Then the user or password is wrong, a right is missing, or a certificate is not good. It is
-// nil when Redis does not answer, which is no reason not to start.
+// Admitted sends one request and waits at most a second. It fails if Redis refuses us or we do not
+// trust it: a wrong user or password, a missing right, or a bad certificate. It is nil if Redis
+// does not answer: that must not prevent a start.
 func (r *Redis) Admitted(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, dialTimeout)
 	defer cancel()

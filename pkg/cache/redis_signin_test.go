@@ -21,7 +21,7 @@ const (
 	escaped  = "p%40ss%2Fword"
 )
 
-// securedMini is a Redis that wants TLS and a sign-in, and who trusts it.
+// securedMini returns a Redis with TLS and a sign-in, and the authorities that it needs.
 func securedMini(t *testing.T) (*miniredis.Miniredis, *x509.CertPool) {
 	t.Helper()
 	server := httptest.NewUnstartedServer(nil)
@@ -38,7 +38,7 @@ func securedMini(t *testing.T) (*miniredis.Miniredis, *x509.CertPool) {
 	return mini, trusted
 }
 
-// TestSignIn: in the address or beside it, and over TLS.
+// TestSignIn: user and password work in the address and beside it, and over TLS.
 func TestSignIn(t *testing.T) {
 	mini, trusted := securedMini(t)
 	for name, config := range map[string]cache.Config{
@@ -61,7 +61,7 @@ func TestSignIn(t *testing.T) {
 	}
 }
 
-// TestNotAdmitted: only what waiting does not mend is an error, and it does not tell the password.
+// TestNotAdmitted: only causes that persist are errors, and no error contains the password.
 func TestNotAdmitted(t *testing.T) {
 	mini, trusted := securedMini(t)
 	for name, c := range map[string]struct {
@@ -85,12 +85,12 @@ func TestNotAdmitted(t *testing.T) {
 		opened := open(t, c.config)
 		err := opened.Admitted(t.Context())
 		for tries := 0; err == nil && c.says != "" && tries < 20; tries++ {
-			err = opened.Admitted(t.Context()) // a busy machine may be slower than it waits
+			err = opened.Admitted(t.Context()) // a busy machine may answer too late
 		}
 		if (err == nil) != (c.says == "") || err != nil && !strings.Contains(err.Error(), c.says) {
 			t.Errorf("%s: error %v, want one that says %q", name, err, c.says)
 		}
-		for range 10 { // until it counts as down, which is logged
+		for range 10 { // until Redis counts as down, which is logged
 			opened.Delete(t.Context(), "k")
 		}
 		if err := opened.Close(); err != nil {
@@ -103,7 +103,7 @@ func TestNotAdmitted(t *testing.T) {
 	}
 }
 
-// TestAddresses: what is wrong with one is said without quoting it.
+// TestAddresses: errors about an address do not quote it.
 func TestAddresses(t *testing.T) {
 	for _, config := range []cache.Config{
 		{},

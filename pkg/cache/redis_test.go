@@ -21,8 +21,8 @@ import (
 	"shoal.dev/shoal/pkg/clock"
 )
 
-// open opens a cache that is closed when the test has ended. Its calls may take as long as a busy
-// machine needs.
+// open opens a cache, and closes it when the test has ended. The timeout of calls allows for a
+// busy machine.
 func open(t *testing.T, config cache.Config) *cache.Redis {
 	t.Helper()
 	if config.Timeout == 0 {
@@ -32,11 +32,11 @@ func open(t *testing.T, config cache.Config) *cache.Redis {
 	if err != nil {
 		t.Fatal(err)
 	}
-	t.Cleanup(func() { _ = c.Close() }) // some tests have closed it
+	t.Cleanup(func() { _ = c.Close() }) // some tests have closed it before
 	return c
 }
 
-// frozenMini is a miniredis whose time a manual clock moves.
+// frozenMini returns a miniredis whose time only a manual clock moves.
 func frozenMini(t testing.TB) (mini *miniredis.Miniredis, now *clock.Manual,
 	advance func(time.Duration)) {
 	mini, now = miniredis.RunT(t), clock.NewManual(time.Unix(1_800_000_000, 0))
@@ -79,13 +79,13 @@ func TestMiniredisShared(t *testing.T) {
 				})
 				t.Cleanup(sync.OnceFunc(func() { close(thawed) }))
 			},
-			// what was frozen stays so: its callers are gone
+			// Frozen requests stay frozen: their callers are gone.
 			Thaw: func() { mini.Server().SetPreHook(nil) },
 		}
 	})
 }
 
-// opener opens processes' caches.
+// opener returns a function that opens the cache of one more process.
 func opener(addr string) func(*testing.T, int, time.Duration) cache.Cache {
 	return func(t *testing.T, processes int, lease time.Duration) cache.Cache {
 		return open(t, cache.Config{Addr: addr, Lease: lease,
@@ -94,7 +94,7 @@ func opener(addr string) func(*testing.T, int, time.Duration) cache.Cache {
 	}
 }
 
-// TestAlike: a bucket in Redis answers as one in process, call by call.
+// TestAlike: buckets in Redis and in the process give the same verdicts, call by call.
 func TestAlike(t *testing.T) {
 	mini, now, advance := frozenMini(t)
 	shared := open(t, cache.Config{Addr: mini.Addr(), Clock: now})
@@ -106,7 +106,7 @@ func TestAlike(t *testing.T) {
 				"per")}
 		for range rapid.IntRange(1, 60).Draw(t, "calls") {
 			gap := time.Duration(rapid.IntRange(0, 3_000).Draw(t, "gap")) * time.Millisecond
-			// never just where a call comes in: the two round differently
+			// Never exactly when a call becomes available: the two round differently.
 			advance(gap + 137*time.Microsecond)
 			ours, theirs := local.TakeCall(t.Context(), "b", limit),
 				shared.TakeCall(t.Context(), "b", limit)
@@ -123,7 +123,7 @@ func TestAlike(t *testing.T) {
 }
 
 // TestClockOfRedisIsPutBack: a bucket that was last emptied in the future is full, and a place that
-// is leased from there is free.
+// was leased in the future is free.
 func TestClockOfRedisIsPutBack(t *testing.T) {
 	mini, _, advance := frozenMini(t)
 	a, b := open(t, cache.Config{Addr: mini.Addr()}), open(t, cache.Config{Addr: mini.Addr()})
@@ -141,7 +141,7 @@ func TestClockOfRedisIsPutBack(t *testing.T) {
 	}
 }
 
-// TestRefusedByRedis: a Redis that answers with errors is as good as none.
+// TestRefusedByRedis: a Redis that answers with errors counts as down.
 func TestRefusedByRedis(t *testing.T) {
 	mini := miniredis.RunT(t)
 	mini.RequireAuth("secret")
@@ -166,8 +166,8 @@ func TestRefusedByRedis(t *testing.T) {
 	}
 }
 
-// realRedis is the address that the cluster suites give. Without one the test is skipped, and fails
-// where they run.
+// realRedis returns the address that the cluster suites set. Without an address it skips the test,
+// or fails it where those suites run.
 func realRedis(t *testing.T) string {
 	addr := os.Getenv("REDIS_ADDR")
 	if addr == "" && os.Getenv("SHOAL_CLUSTER_SUITE") == "1" {
@@ -190,7 +190,7 @@ func TestRedis(t *testing.T) {
 	})
 }
 
-// TestRedisShared runs a server of its own for each test, since it kills and freezes it.
+// TestRedisShared starts a server for each test, since the tests kill and freeze it.
 func TestRedisShared(t *testing.T) {
 	realRedis(t)
 	cachetest.RunShared(t, func(t *testing.T) cachetest.Server {

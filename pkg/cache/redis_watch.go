@@ -8,8 +8,8 @@ import (
 	"github.com/redis/go-redis/v9"
 )
 
-// ask makes one request to Redis within the time that a call may cost. It is false when there was
-// no answer: the caller does without. While Redis is known to be down it is not asked.
+// ask makes one request to Redis within Config.Timeout, unless Redis is down. If asked is false,
+// Redis did not answer or answered with an error, and the caller continues without it.
 func (r *Redis) ask(ctx context.Context, request func(ctx context.Context) error) (asked bool) {
 	if r.down.Load() {
 		return false
@@ -22,7 +22,7 @@ func (r *Redis) ask(ctx context.Context, request func(ctx context.Context) error
 		r.inARow.Store(0)
 		return true
 	case ctx.Err() != nil:
-		return false // the caller gave up, which says nothing of Redis
+		return false // the caller gave up, which says nothing about Redis
 	}
 	r.failures.Add(1)
 	if r.inARow.Add(1) >= tripAfter && r.down.CompareAndSwap(false, true) {
@@ -30,14 +30,14 @@ func (r *Redis) ask(ctx context.Context, request func(ctx context.Context) error
 			"error", err)
 		select {
 		case r.tripped <- struct{}{}:
-		default: // watch has not seen the one before
+		default: // watch has not read the last one yet
 		}
 	}
 	return false
 }
 
-// watch asks a Redis that is down whether it is there again, and renews the places of one that is
-// up, until ctx ends.
+// watch works until ctx ends. While Redis is down, it probes it. While Redis is up, it renews the
+// places.
 func (r *Redis) watch(ctx context.Context) {
 	for {
 		wait := r.config.Lease / 3
@@ -61,7 +61,7 @@ func (r *Redis) watch(ctx context.Context) {
 	}
 }
 
-// probe writes: a Redis that can only be read is of no use.
+// probe says whether Redis takes writes again: a Redis that can only be read is of no use.
 func (r *Redis) probe(ctx context.Context) bool {
 	short, cancel := context.WithTimeout(ctx, r.config.Timeout)
 	defer cancel()

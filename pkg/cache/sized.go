@@ -3,7 +3,7 @@ package cache
 import "github.com/hashicorp/golang-lru/v2/simplelru"
 
 // Sized is an LRU that also bounds the total size of its values. The newest value stays, however
-// large it is. The owner locks it.
+// large it is. The caller does the locking.
 type Sized[K, V comparable] struct {
 	values *simplelru.LRU[K, *sized[V]]
 	size   int // of all values
@@ -15,14 +15,14 @@ type sized[V any] struct {
 	size  int
 }
 
-// NewSized is room for so many values, 1 or more, of a size together.
+// NewSized makes a Sized of at most values values, 1 or more, with at most this total size.
 func NewSized[K, V comparable](values, size int) *Sized[K, V] {
 	s := &Sized[K, V]{most: size}
 	s.values = NewLRU(values, func(_ K, gone *sized[V]) { s.size -= gone.size })
 	return s
 }
 
-// Get finds a value and counts as a use of it.
+// Get returns a value, and counts as a use of it.
 func (s *Sized[K, V]) Get(key K) (value V, known bool) {
 	if kept, known := s.values.Get(key); known {
 		return kept.value, true
@@ -30,7 +30,7 @@ func (s *Sized[K, V]) Get(key K) (value V, known bool) {
 	return value, false
 }
 
-// Peek is Get that counts as no use.
+// Peek returns a value, and does not count as a use of it.
 func (s *Sized[K, V]) Peek(key K) (value V, known bool) {
 	if kept, known := s.values.Peek(key); known {
 		return kept.value, true
@@ -38,14 +38,14 @@ func (s *Sized[K, V]) Peek(key K) (value V, known bool) {
 	return value, false
 }
 
-// Add puts a value in the place of the one before it. Those that were not used for longest go.
+// Add adds a value, or replaces that of the key. The least recently used values go if need be.
 func (s *Sized[K, V]) Add(key K, value V, size int) {
 	s.Remove(key)
 	s.values.Add(key, &sized[V]{value: value})
 	s.Resize(key, value, size)
 }
 
-// Resize says how large a value has become, if it is still there.
+// Resize sets the size of a value that has changed, if the key still has that value.
 func (s *Sized[K, V]) Resize(key K, value V, size int) {
 	kept, known := s.values.Peek(key)
 	if !known || kept.value != value {
@@ -57,11 +57,11 @@ func (s *Sized[K, V]) Resize(key K, value V, size int) {
 	}
 }
 
-// Remove is nothing where no value is.
+// Remove removes the value of a key, if there is one.
 func (s *Sized[K, V]) Remove(key K) { s.values.Remove(key) }
 
-// Len is the number of values.
+// Len returns the number of values.
 func (s *Sized[K, V]) Len() int { return s.values.Len() }
 
-// Size is that of all values.
+// Size returns the total size of all values.
 func (s *Sized[K, V]) Size() int { return s.size }

@@ -6,7 +6,7 @@ import (
 	"shoal.dev/shoal/pkg/cache"
 )
 
-// What a Sized counts is what it holds, at and over its bounds.
+// The size of a Sized is that of the values it has, at and beyond its bounds.
 func TestSized(t *testing.T) {
 	s := cache.NewSized[string, int](3, 10)
 	holds := func(size int, keys ...string) {
@@ -26,7 +26,7 @@ func TestSized(t *testing.T) {
 	if value, known := s.Get("a"); !known || value != 1 {
 		t.Errorf("a is %d, %v", value, known)
 	}
-	s.Add("c", 3, 1) // b is unused for longest
+	s.Add("c", 3, 1) // b is the least recently used
 	holds(5, "a", "c")
 	s.Add("b", 2, 0)
 	s.Add("d", 4, 0) // one too many

@@ -1,6 +1,6 @@
-// Package utf8text owns the one rule for text that is not UTF-8: each run of bytes that are none
-// becomes U+FFFD before anything is encoded. Decoders refuse such text, and what a site or a node
-// sends must not be what no reader accepts. So text is cut between its characters, too.
+// Package utf8text owns the one rule for text that is not UTF-8. Before encoding, each run of
+// invalid bytes becomes U+FFFD, since decoders refuse such bytes. No text that a site or a node
+// sends may become unreadable. For the same reason, text is cut only between characters.
 package utf8text
 
 import (
@@ -9,14 +9,14 @@ import (
 	"unicode/utf8"
 )
 
-// replacement is put in place of what is not UTF-8.
+// replacement takes the place of bytes that are not UTF-8.
 const replacement = "\ufffd"
 
 // ellipsis ends a text that was cut.
 const ellipsis = "…"
 
-// CutText is a text of at most so many bytes, 3 or more. One that is longer is cut at a character,
-// and ends with "…".
+// CutText returns text with at most most bytes, which is 3 or more. A longer text is cut between
+// two characters, and ends with "…".
 func CutText(text string, most int) string {
 	if len(text) <= most {
 		return text
@@ -28,9 +28,9 @@ func CutText(text string, most int) string {
 	return text[:end] + ellipsis
 }
 
-// MendText returns value when all text in it is UTF-8, and else a copy in which it is. The value is
-// not changed. Bytes and what is not exported are no text. Values must be trees; two keys of a map
-// that become one keep one of their values.
+// MendText returns value itself if all its text is UTF-8, and otherwise a mended copy. It ignores
+// byte slices and unexported fields. Values must be trees. If two keys of a map become equal, one
+// of their values is kept.
 func MendText(value any) any {
 	v := reflect.ValueOf(value)
 	if !v.IsValid() {
@@ -64,7 +64,7 @@ func mend(v reflect.Value) (mended reflect.Value, changed bool) {
 	return v, false
 }
 
-// holdsText says whether values of a type may hold text: it spares long lists of numbers a walk.
+// holdsText says whether values of a type may contain text. It saves walking long lists of numbers.
 func holdsText(t reflect.Type) bool {
 	switch t.Kind() {
 	case reflect.String, reflect.Pointer, reflect.Interface, reflect.Struct, reflect.Map:
@@ -142,7 +142,7 @@ func mendMap(v reflect.Value) (reflect.Value, bool) {
 	return copied, true
 }
 
-// isMapBroken says whether there is text to mend in a map. Most have none, and need no copy.
+// isMapBroken says whether a map has text to mend. Most maps have none, and need no copy.
 func isMapBroken(v reflect.Value) bool {
 	for members := v.MapRange(); members.Next(); {
 		if _, changed := mend(members.Key()); changed {

@@ -48,7 +48,7 @@ func TestTextIsMendedWhereverItStands(t *testing.T) {
 
 var mended any
 
-// A page's text is nearly always UTF-8, so what is whole must cost little.
+// A page's text is nearly always UTF-8, so checking it must cost little.
 func BenchmarkWholeText(b *testing.B) {
 	value := any(&sample{Name: "a name", List: []string{"x", "y"}, Inner: &sample{Name: "inner"},
 		Map: map[string]any{"title": "text", "price": 1.5}})
@@ -58,7 +58,7 @@ func BenchmarkWholeText(b *testing.B) {
 	}
 }
 
-// A text that is cut is as long as it may be, in bytes, and of whole characters.
+// A cut text is as long as its bound in bytes allows, and has only whole characters.
 func TestCutText(t *testing.T) {
 	for _, c := range []struct {
 		text string

@@ -1,6 +1,6 @@
-// Package cachetest holds the suites that implementations of cache.Cache pass. Run is for any one.
-// RunShared is for one that several processes share through a server, which may be wiped, killed,
-// frozen and started again under them.
+// Package cachetest has the suites that implementations of cache.Cache must pass. Run is for every
+// implementation. RunShared is for one that several processes share through a server; it wipes,
+// kills, freezes and restarts the server.
 package cachetest
 
 import (
@@ -14,20 +14,20 @@ import (
 	"shoal.dev/shoal/pkg/cache"
 )
 
-// quarter is the time of one call of the bucket that tests draw from: no test takes so long.
+// quarter is the time in which the bucket of hourly gains one call: no test takes that long.
 const quarter = 15 * time.Minute
 
 // hourly is a limit whose bucket gains nothing while a test runs.
 var hourly = cache.Limit{Count: 4, Per: 4 * quarter}
 
-// Subject is an implementation under test.
+// Subject is the implementation under test.
 type Subject struct {
 	Cache cache.Cache
 	// Advance lets time pass: it moves the subject's clock, or waits.
 	Advance func(d time.Duration)
 }
 
-// Run runs the suite of one process. open makes an empty cache, and closes it when the test has
+// Run runs the suite for one process. open makes an empty cache, and closes it when the test has
 // ended.
 func Run(t *testing.T, open func(t *testing.T) Subject) {
 	for _, test := range []struct {
@@ -50,7 +50,7 @@ func Run(t *testing.T, open func(t *testing.T) Subject) {
 	}
 }
 
-// testBucket: the answers on the way to an empty bucket and behind it.
+// testBucket checks the verdicts until a bucket is empty and beyond.
 func testBucket(t *testing.T, s Subject) {
 	for call := 1; call <= 6; call++ {
 		v := s.Cache.TakeCall(t.Context(), "b", hourly)
@@ -97,7 +97,7 @@ func testBucketsApart(t *testing.T, s Subject) {
 	}
 }
 
-// testLimitChanges: an operator changes a figure. What the bucket says is of the new one at once.
+// testLimitChanges: an operator changes a limit, and verdicts follow the new limit at once.
 func testLimitChanges(t *testing.T, s Subject) {
 	wide, narrow := cache.Limit{Count: 100, Per: time.Hour}, cache.Limit{Count: 2, Per: time.Minute}
 	for range 90 {
@@ -124,8 +124,8 @@ func testBucketConcurrently(t *testing.T, s Subject) {
 	}
 }
 
-// Drain takes twice as many calls as a limit allows from one bucket, through all caches at once,
-// and answers how many were allowed.
+// Drain takes twice as many calls from one bucket as the limit allows, through all caches at once.
+// It returns how many were allowed.
 func Drain(t testing.TB, limit cache.Limit, through ...cache.Limiter) int64 {
 	t.Helper()
 	const callers = 8
@@ -220,7 +220,7 @@ func testValuesAreBounded(t *testing.T, s Subject) {
 	s.Cache.Set(t.Context(), "a", largest, time.Hour)
 	expect(t, s.Cache, "a", largest)
 	s.Cache.Set(t.Context(), "a", append(largest, 'x'), time.Hour)
-	expect(t, s.Cache, "a", nil) // the one before is out of date
+	expect(t, s.Cache, "a", nil) // the previous value is out of date
 }
 
 func testLongNames(t *testing.T, s Subject) {

@@ -9,26 +9,26 @@ import (
 	"shoal.dev/shoal/pkg/cache"
 )
 
-// Server is what processes share, and the hand of fate over it.
+// Server is the server that processes share, with functions that disturb it.
 type Server struct {
-	// Open makes the cache of one more process, closed when the test has ended. Its calls, and what
-	// it notices, take no longer than lease, which also is the lease of its places. processes is
-	// how many share a limit.
+	// Open makes the cache of one more process, closed when the test has ended. processes is how
+	// many share a limit, and lease is the lease of places. Calls, and noticing that the server is
+	// down, take at most that long.
 	Open func(t *testing.T, processes int, lease time.Duration) cache.Cache
 	Wipe func() // forgets everything
-	// Kill ends it without notice, Freeze leaves its connections open and silent. Start and Thaw
-	// bring it back.
+	// Kill ends the server without notice. Freeze leaves its connections open and silent. Start
+	// and Thaw bring it back.
 	Kill, Start, Freeze, Thaw func()
 }
 
-// patience ends a test that waits for what never comes.
+// patience is how long a test waits before it fails.
 const patience = time.Minute
 
-// lease is that of places where a test waits for its end: long beside a renewal that a busy machine
-// delays.
+// lease is the lease of places whose end a test waits for. A busy machine does not delay a renewal
+// that long.
 const lease = 2 * time.Second
 
-// RunShared runs the suite of several processes. open makes a server of its own for each test.
+// RunShared runs the suite for several processes. open makes a new server for each test.
 func RunShared(t *testing.T, open func(t *testing.T) Server) {
 	for _, test := range []struct {
 		name string
@@ -48,7 +48,7 @@ func RunShared(t *testing.T, open func(t *testing.T) Server) {
 	}
 }
 
-// await polls until what other goroutines bring about is so.
+// await polls until so is true, which other goroutines bring about.
 func await(t *testing.T, what string, so func() bool) {
 	t.Helper()
 	tick := time.NewTicker(5 * time.Millisecond)
@@ -104,13 +104,13 @@ func testValuesAreShared(t *testing.T, s Server) {
 	expect(t, a, "k", nil)
 }
 
-// testDeadProcess: the places of a process that died become free; those of one that lives do not.
+// testDeadProcess: the places of a dead process become free; those of a live one do not.
 func testDeadProcess(t *testing.T, s Server) {
 	alive, dead, other := s.Open(t, 3, lease), s.Open(t, 3, lease), s.Open(t, 3, lease)
 	if alive.Enter(t.Context(), "r", 2) == nil || dead.Enter(t.Context(), "r", 2) == nil {
 		t.Fatal("refused")
 	}
-	if err := dead.Close(); err != nil { // it gives nothing back
+	if err := dead.Close(); err != nil { // it gives no place back
 		t.Fatal(err)
 	}
 	await(t, "the dead process's place",
@@ -120,7 +120,7 @@ func testDeadProcess(t *testing.T, s Server) {
 	}
 }
 
-// testWiped: everything is forgotten, and what still is comes back.
+// testWiped: the server forgets everything, and places that are still taken come back.
 func testWiped(t *testing.T, s Server) {
 	a, b := s.Open(t, 2, lease), s.Open(t, 2, lease)
 	a.Set(t.Context(), "k", []byte("v"), time.Hour)
@@ -152,8 +152,8 @@ func testWiped(t *testing.T, s Server) {
 	}
 }
 
-// testWipedAllTheTime: whatever is asked between two wipes is answered with what was kept, or
-// nothing.
+// testWipedAllTheTime: between any two wipes a read finds the value that was set, or nothing. No
+// call fails.
 func testWipedAllTheTime(t *testing.T, s Server) {
 	a, b := s.Open(t, 2, lease), s.Open(t, 2, lease)
 	var callers sync.WaitGroup
@@ -190,7 +190,7 @@ func testWipedAllTheTime(t *testing.T, s Server) {
 	}
 }
 
-// testGone: the server goes in the middle, and comes back.
+// testGone: the server goes down in the middle of the test, and comes back.
 func testGone(t *testing.T, s Server, leave, comeBack func()) {
 	a, b := s.Open(t, 2, lease), s.Open(t, 2, lease)
 	limit := cache.Limit{Count: 8, Per: 24 * time.Hour}
@@ -205,7 +205,7 @@ func testGone(t *testing.T, s Server, leave, comeBack func()) {
 	a.Set(t.Context(), "k", []byte("v"), time.Hour)
 
 	leave()
-	// Of its part of the limit, 4, it has let through 2 already.
+	// The share of a is 4, of which it has already allowed 2.
 	if got := Allowed(t, a, "b", limit, 10); got != 2 {
 		t.Errorf("%d calls allowed without the server", got)
 	}
@@ -238,7 +238,7 @@ func testGone(t *testing.T, s Server, leave, comeBack func()) {
 	if got := Drain(t, cache.Limit{Count: 40, Per: 24 * time.Hour}, a, b); got != 40 {
 		t.Errorf("%d calls allowed of 40", got)
 	}
-	// The third place was taken without the server: it hears of it now. Three are left.
+	// a took its third place while the server was down, and renews it now. Three are left.
 	await(t, "renewed places", func() bool {
 		var left []func()
 		for {
@@ -255,7 +255,7 @@ func testGone(t *testing.T, s Server, leave, comeBack func()) {
 	})
 }
 
-// Allowed is how many of so many calls are allowed.
+// Allowed makes calls calls and returns how many were allowed.
 func Allowed(t testing.TB, c cache.Limiter, bucket string, limit cache.Limit,
 	calls int) (allowed int) {
 	t.Helper()

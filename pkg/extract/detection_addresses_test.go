@@ -5,8 +5,6 @@ import (
 	"fmt"
 	"strings"
 	"testing"
-
-	"shoal.dev/shoal/pkg/model"
 )
 
 // The addresses of proposed fields are absolute, wherever a page keeps those of pictures that load
@@ -49,7 +47,7 @@ func TestDetectAbsoluteAddresses(t *testing.T) {
 // checkAddresses checks the addresses in the rows of a strategy's first proposal.
 func checkAddresses(t *testing.T, strategy, body, want string) {
 	t.Helper()
-	for _, p := range proposalsFor(t, model.Recipe{}, "https://shop.test/a/list", "text/html", body) {
+	for _, p := range proposalsAt(t, "https://shop.test/a/list", "text/html", body) {
 		if p.Strategy != strategy {
 			continue
 		}

@@ -19,7 +19,7 @@ const (
 	// MaxReason is the maximum length of a reason, in bytes.
 	MaxReason = 400
 	// maxNamed is how many fields a reason names at most. maxShown is how many bytes of a name or a
-	// selector it shows, so few that it has room for one field and for what to try.
+	// selector it shows. One such field and what to try are within MaxReason.
 	maxNamed = 4
 	maxShown = 60
 	// fewLetters: a page with fewer letters, scripts apart, counts as filled by scripts.

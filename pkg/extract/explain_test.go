@@ -72,8 +72,8 @@ func TestReasons(t *testing.T) {
 	}
 }
 
-// A reason stays within its bound, however long field names and selectors are. It still says what to
-// try, and how many fields it does not name.
+// A reason stays within its bound, however long field names and selectors are. It still says what
+// to try, and how many fields it does not name.
 func TestReasonsAreBounded(t *testing.T) {
 	r := model.Recipe{Type: model.SingleProduct}
 	for i := range 300 {

@@ -2,11 +2,14 @@ package fetcher
 
 import (
 	"context"
+	"encoding/json"
+	"fmt"
 	"strings"
 	"testing"
 
 	"shoal.dev/shoal/fetcher/internal/web"
 	"shoal.dev/shoal/pkg/curl"
+	"shoal.dev/shoal/pkg/extract"
 	"shoal.dev/shoal/pkg/model"
 )
 
@@ -97,6 +100,76 @@ func TestCursorChain(t *testing.T) {
 					}
 				}
 				r.nothingMore()
+			})
+		})
+	}
+}
+
+// countedList is a list of 47 things on pages of 10. Each page begins with the thing of that number
+// and links to some pages by their first thing. base is the number of the first thing.
+type countedList struct {
+	base  int
+	links []int // page numbers
+}
+
+func (l countedList) page(first int) string {
+	body := "<h1>All things</h1><ul>"
+	for n := first; n < min(first+10, 47+l.base); n++ {
+		body += fmt.Sprintf(`<li class="item"><a href="/thing/%d-x">Thing of kind %d with words</a>`+
+			`<p>What it is %d</p></li>`, n, n, n)
+	}
+	body += `</ul><p class="pages">`
+	for _, page := range l.links {
+		body += fmt.Sprintf(`<a href="/list?first=%d">%d</a> `, l.base+10*(page-1), page)
+	}
+	return body + "</p>"
+}
+
+// The pagination proposed for a list that counts its items in the address reads each item once,
+// from 0 or from 1.
+func TestProposedCounting(t *testing.T) {
+	for name, list := range map[string]countedList{
+		"from 0":                    {0, []int{1, 2, 3}},
+		"from 1":                    {1, []int{1, 2, 3}},
+		"from 1, without the first": {1, []int{2, 3}},
+		"from 1, with the last":     {1, []int{2, 5}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			const url = "http://a.test/list"
+			detector, err := extract.Compile(model.Recipe{Type: model.Detection})
+			if err != nil {
+				t.Fatal(err)
+			}
+			found, err := detector.Extract(extract.Page{URL: url, ContentType: "text/html",
+				Body: []byte(list.page(list.base))})
+			if err != nil || len(found.Rows) == 0 {
+				t.Fatalf("%d proposals, %v", len(found.Rows), err)
+			}
+			var first extract.Proposal
+			if err := json.Unmarshal(found.Rows[0], &first); err != nil {
+				t.Fatal(err)
+			}
+			bubble(t, func(t *testing.T) {
+				r, stop := start(t, 1, first.Scraper.Recipe(), nil)
+				defer stop()
+				r.web.page(url, list.page(list.base))
+				for n := range 100 {
+					r.web.page(fmt.Sprintf("%s?first=%d", url, n), list.page(n))
+				}
+				r.send(r.task(0, url))
+				next := list.base
+				for _, p := range r.pages(6) {
+					for _, line := range p.Rows {
+						want := fmt.Sprintf("Thing of kind %d with words", next)
+						if !strings.Contains(string(line), want) {
+							t.Errorf("%s has %s, want %s", p.URL, line, want)
+						}
+						next++
+					}
+				}
+				if read := next - list.base; read != 47 {
+					t.Errorf("%d rows of 47", read)
+				}
 			})
 		})
 	}

@@ -44,7 +44,8 @@ Example: shoal bench cold --hosts 50000`
 // Aims for cold hosts.
 const (
 	coldRatio       = 0.95 // of a bare connection's processor time
-	coldMemory      = 250  // MB
+	coldMemory      = 250  // MB, at coldHosts
+	coldHosts       = 50_000
 	coldPerMinute   = 20_000
 	coldPerHost     = 1.01 // connections: about one in a hundred may end before its page comes
 	coldWarmUp      = 10   // one extra host per this many, first
@@ -104,7 +105,8 @@ func (m *Cold) Measure(ctx context.Context, on *Bench, report *Report) error {
 		report.atMost("the whole loop of the bare connection, "+c.name, used/bare, coldRatio,
 			"times its CPU")
 		report.atMost("connections, "+c.name, float64(found.connections)/n, coldPerHost, "a host")
-		report.atMost("peak memory, "+c.name, peak, coldMemory, "MB")
+		report.atMostAt(scale{m.Hosts, coldHosts, "hosts"}, "peak memory, "+c.name, peak,
+			coldMemory, "MB")
 		report.atMost("time, "+c.name, found.used.wall.Seconds()/n*coldPerMinute, 60,
 			fmt.Sprintf("s for %d hosts", coldPerMinute))
 	}

@@ -66,9 +66,14 @@ func TestTheReportCanBeRead(t *testing.T) {
 	r.table("Times:", "case", "ms").add("a long name", 1.5)
 	r.atMost("this", 1, 2, "ms")
 	r.atMost("that", 3, 2, "ms")
+	r.atMostAt(scale{4000, 50_000, "hosts"}, "few", 1, 2, "MB")
+	r.atMostAt(scale{4000, 50_000, "hosts"}, "too much for few", 3, 2, "MB")
+	r.atMostAt(scale{50_000, 50_000, "hosts"}, "all", 1, 2, "MB")
 	for _, want := range []string{"| case        |   ms |\n|-------------|-----:|\n| a long " +
 		"name | 1.50 |\n", "aim met: this: 1 ms, at most 2",
-		"aim NOT met: that", "shoal bench test\n"} {
+		"aim NOT met: that", "shoal bench test\n",
+		"- aim not judged: few: at most 2 MB is for 50,000 hosts, not for 4,000\n",
+		"aim NOT met: too much for few", "aim met: all"} {
 		if !strings.Contains(r.Text(), want) {
 			t.Errorf("%q is not in\n%s", want, r.Text())
 		}

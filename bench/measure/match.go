@@ -35,8 +35,9 @@ bench/match/README.md names the sources of the public pairs.
 Example: shoal bench match --products 100000 --rows 100000`
 }
 
-// Promised bounds for 1,000,000 rows and as many products on two cores.
+// Promised bounds for matchSize rows and as many products on two cores.
 const (
+	matchSize    = 1_000_000
 	matchMinutes = 15
 	matchBytes   = 1 << 30
 	foundMatches = 0.95 // of the matches that a full comparison finds
@@ -88,8 +89,9 @@ func (m *Match) Measure(ctx context.Context, on *Bench, report *Report) error {
 	table.add(fmt.Sprintf("%d × %d", m.Products, m.Rows), built.Seconds(), found.Seconds(),
 		float64(usage.PeakBytes)/(1<<20), percent(float64(right), float64(m.Rows)),
 		percent(float64(wrong), float64(m.Rows)), percent(float64(same), float64(known)))
-	report.atMost("time", (built + found).Minutes(), matchMinutes, "minutes")
-	report.atMost("memory at once", float64(usage.PeakBytes)/(1<<20), matchBytes>>20, "MB")
+	size := scale{min(m.Products, m.Rows), matchSize, "products and rows"}
+	report.atMostAt(size, "time", (built + found).Minutes(), matchMinutes, "minutes")
+	report.atMostAt(size, "memory at once", float64(usage.PeakBytes)/(1<<20), matchBytes>>20, "MB")
 	if known > 0 {
 		report.atMost("matches that blocks miss", percent(float64(known-same), float64(known)),
 			100*(1-foundMatches), "%")

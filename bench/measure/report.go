@@ -90,6 +90,23 @@ func (r *Report) atMost(what string, measured, limit float64, unit string) {
 		Met: measured <= limit})
 }
 
+// scale is how much a measure measured of the amount that its aims are for.
+type scale struct {
+	measured, full int
+	things         string
+}
+
+// atMostAt adds an aim for the full scale. A smaller measure can only miss it: if it does not, a
+// note says that the aim is not judged.
+func (r *Report) atMostAt(s scale, what string, measured, limit float64, unit string) {
+	if s.measured < s.full && measured <= limit {
+		r.note("aim not judged: %s: at most %s %s is for %s %s, not for %s", what, figure(limit),
+			unit, figure(float64(s.full)), s.things, figure(float64(s.measured)))
+		return
+	}
+	r.atMost(what, measured, limit, unit)
+}
+
 // add adds a line. NaN stands for a missing figure.
 func (t *Table) add(name string, values ...float64) {
 	line := Line{Case: name}

@@ -15,8 +15,8 @@ import (
 // XPath, and with pagination.
 func TestAddressesInRows(t *testing.T) {
 	const page = "https://shop.test/a/list?x=1"
-	attributes := []string{"href", "src", "poster", "action", "data-src", "HREF", "data-href",
-		"srcset", "alt", "data-url", "content"}
+	attributes := []string{"href", "src", "poster", "action", "data-src", "data-original",
+		"data-lazy-src", "HREF", "data-href", "srcset", "alt", "data-url", "content"}
 	for _, c := range []struct{ value, byPage, byBase string }{
 		{"p/1?a=1&amp;b=2", "https://shop.test/a/p/1?a=1&b=2", "https://cdn.test/b/p/1?a=1&b=2"},
 		{"/p", "https://shop.test/p", "https://cdn.test/p"},
@@ -42,8 +42,8 @@ func TestAddressesInRows(t *testing.T) {
 						body = base + body
 					}
 					want := resolved
-					if !slices.Contains([]string{"href", "src", "poster", "action", "data-src"},
-						strings.ToLower(attribute)) {
+					if !slices.Contains([]string{"href", "src", "poster", "action", "data-src",
+						"data-original", "data-lazy-src"}, strings.ToLower(attribute)) {
 						want = strings.ReplaceAll(c.value, "&amp;", "&")
 					}
 					for _, selector := range []string{"a", "//a"} {

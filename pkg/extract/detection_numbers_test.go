@@ -50,6 +50,20 @@ func TestDetectNextByNumbers(t *testing.T) {
 		"nothing, by items": {"", `<p class="pages"><a href="/list?from=20">2</a> ` +
 			`<a href="/list?from=40">3</a></p>`,
 			`{"type":"OFFSET_PARAM","param":"from","pageSize":20}`},
+		"nothing, by items from 1": {"", `<p class="pages"><a href="/list?first=1">1</a> ` +
+			`<a href="/list?first=11">2</a> <a href="/list?first=21">3</a></p>`,
+			`{"type":"URL_PAGE_PARAM","param":"first","step":10}`},
+		"nothing, by items from 1, few shown": {"", `<p class="pages"><a href="/list?first=13">2</a> ` +
+			`<a href="/list?first=25">3</a></p>`,
+			`{"type":"URL_PAGE_PARAM","param":"first","step":12}`},
+		"nothing, by items from 1, all shown": {"", `<p class="pages"><a href="/list">1</a> ` +
+			`<a href="/list?first=11">2</a> <a href="/list?first=91">10</a></p>`,
+			`{"type":"URL_PAGE_PARAM","param":"first","step":10}`},
+		"nothing, by items, as many as shown and one": {"", `<p class="pages">` +
+			`<a href="/list?from=11">2</a> <a href="/list?from=22">3</a></p>`,
+			`{"type":"OFFSET_PARAM","param":"from","pageSize":11}`},
+		"nothing, by items from 1, not the first": {"?first=21", `<p class="pages">` +
+			`<a href="/list?first=31">4</a> <a href="/list?first=41">5</a></p>`, "null"},
 		"the last page": {"?page=3", `<p class="pages"><a href="/list?page=1">1</a> ` +
 			`<a href="/list?page=2">2</a> 3</p>`, "null"},
 		"how many are shown": {"", `<p>Show: <b>10</b> <a href="/list?n=20">20</a> ` +

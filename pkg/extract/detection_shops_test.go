@@ -2,6 +2,9 @@ package extract
 
 import (
 	"encoding/json"
+	"fmt"
+	"regexp"
+	"slices"
 	"strings"
 	"testing"
 
@@ -53,39 +56,68 @@ var shops = []struct{ name, item, wrap string }{
 		`<div class="tiles">%s</div>`},
 }
 
+// sales are the ways in which items of a list may be on sale.
+var sales = map[string]func(i int) bool{
+	"none": func(int) bool { return false },
+	"some": func(i int) bool { return i%3 == 1 },
+	"all":  func(int) bool { return true },
+}
+
+// onSale returns things of which those that on names are on sale.
+func onSale(on func(i int) bool) []thing {
+	list := things(1)
+	for i := range list {
+		list[i].Before = ""
+		if on(i) {
+			list[i].Before = "€" + "9" + strings.TrimPrefix(list[i].Price, "€")
+		}
+	}
+	return list
+}
+
 // Sale and regular prices of a list come out as price and listPrice, never swapped or lost, however
 // many items are on sale. This holds for the page itself and for other pages of the site.
 func TestDetectPricesOfShops(t *testing.T) {
 	for _, shop := range shops {
-		for sales, on := range map[string]func(i int) bool{
-			"none": func(int) bool { return false },
-			"some": func(i int) bool { return i%3 == 1 },
-			"all":  func(int) bool { return true },
-		} {
-			t.Run(shop.name+"/"+sales, func(t *testing.T) {
-				list := things(1)
-				for i := range list {
-					list[i].Before = ""
-					if on(i) {
-						list[i].Before = "€" + "9" + strings.TrimPrefix(list[i].Price, "€")
-					}
-				}
-				body := render(t, shop.item, shop.wrap, list)
-				for _, p := range proposalsOf(t, model.Recipe{}, "text/html", body) {
-					if p.Strategy != "list" {
-						continue
-					}
-					checkPrices(t, p, body, list)
-					return
-				}
-				t.Fatal("no list")
+		for many, on := range sales {
+			t.Run(shop.name+"/"+many, func(t *testing.T) {
+				list := onSale(on)
+				checkPrices(t, render(t, shop.item, shop.wrap, list), list)
 			})
 		}
 	}
 }
 
-func checkPrices(t *testing.T, p Proposal, body string, list []thing) {
+// An item without a price has none in its row, and no other item's row has another price. The price
+// may be missing with its element, or only from it.
+func TestDetectItemsWithoutPrice(t *testing.T) {
+	const gone = "€7777.77"
+	element := regexp.MustCompile(`<[a-z]+ [^<>]*>\s*` + gone + `\s*</[a-z]+>|` + gone)
+	for _, shop := range shops {
+		for many, on := range sales {
+			for _, n := range [...]int{0, 4, 9} {
+				t.Run(fmt.Sprintf("%s/%s/%d", shop.name, many, n), func(t *testing.T) {
+					list := onSale(on)
+					list[n].Price, list[n].Before = gone, ""
+					body := render(t, shop.item, shop.wrap, list)
+					list[n].Price = ""
+					checkPrices(t, strings.ReplaceAll(body, gone, ""), list)
+					checkPrices(t, element.ReplaceAllString(body, ""), list)
+				})
+			}
+		}
+	}
+}
+
+// checkPrices checks the rows that the first proposed list makes of a page.
+func checkPrices(t *testing.T, body string, list []thing) {
 	t.Helper()
+	all := proposalsOf(t, model.Recipe{}, "text/html", body)
+	first := slices.IndexFunc(all, func(p Proposal) bool { return p.Strategy == "list" })
+	if first < 0 {
+		t.Fatal("no list")
+	}
+	p := all[first]
 	t.Log(p.String())
 	for _, f := range p.Scraper.ItemsConfig {
 		t.Log(f)
@@ -106,4 +138,14 @@ func checkPrices(t *testing.T, p Proposal, body string, list []thing) {
 			}
 		}
 	}
+}
+
+// An item without a price does not take another amount in it for its price, even one that is marked
+// as other items' prices are.
+func TestDetectOtherAmountInPlaceOfPrice(t *testing.T) {
+	list := onSale(sales["none"])
+	list[3].Price = ""
+	checkPrices(t, render(t, `<div class="tile"><h3><a href="{{.URL}}">{{.Title}}</a></h3>{{if .Price}}`+
+		`<p class="buy"><b class="price">{{.Price}}</b></p>{{else}}<p class="way">Shipping <b `+
+		`class="price">€4.90</b></p>{{end}}</div>`, `<div class="tiles">%s</div>`, list), list)
 }

@@ -18,8 +18,8 @@ import (
 const (
 	// MaxReason is the maximum length of a reason, in bytes.
 	MaxReason = 400
-	// maxNamed is how many fields a reason names. maxShown is how many bytes of a selector it
-	// shows.
+	// maxNamed is how many fields a reason names at most. maxShown is how many bytes of a name or a
+	// selector it shows. One such field and what to try are within MaxReason.
 	maxNamed = 4
 	maxShown = 60
 	// fewLetters: a page with fewer letters, scripts apart, counts as filled by scripts.
@@ -116,14 +116,19 @@ func (e *Extractor) explainFields(ctx context.Context, p Page, isHTML bool) stri
 	if len(missing) == 0 {
 		return "The selectors match, but what they match is empty."
 	}
-	return "Nothing matches " + e.nameFields(missing) +
-		". Compare the selectors with the page as it is now, or propose a scraper for it anew."
+	for named := min(len(missing), maxNamed); ; named-- {
+		reason := "Nothing matches " + e.nameFields(missing, named) + ". Compare the selectors " +
+			"with the page as it is now, or propose a scraper for it anew."
+		if named == 1 || len(reason) <= MaxReason {
+			return reason
+		}
+	}
 }
 
 // nameFields lists the first few fields with their selectors, and how many more there are.
-func (e *Extractor) nameFields(which []int) string {
+func (e *Extractor) nameFields(which []int, few int) string {
 	var named []string
-	for _, i := range which[:min(len(which), maxNamed)] {
+	for _, i := range which[:few] {
 		f := &e.recipe.Fields[i]
 		named = append(named,
 			fmt.Sprintf("%s (%s)", utf8text.CutText(f.Name, maxShown),

@@ -2,7 +2,10 @@ package web
 
 import (
 	"bytes"
+	"html"
 	"strings"
+	"unicode"
+	"unicode/utf8"
 )
 
 // Bounds of the size of walls. Challenges are small, so a larger shop page that embeds a vendor's
@@ -165,14 +168,59 @@ func holdsAll(body []byte, marks []string) bool {
 // titleWithin is how far into a page to look for its title.
 const titleWithin = 8 << 10
 
-// loginTitles are the beginnings of login pages' titles, in lower case.
+// loginTitles are the beginnings of login pages' titles, in lower case. They mean nothing else, so
+// that one of loginLinks may follow.
 var loginTitles = []string{"log in", "log-in", "login", "sign in", "sign-in", "signin",
-	"member login", "please log in", "anmelden",
-	"anmeldung", "einloggen", "connexion", "se connecter", "identifiez-vous", "iniciar sesión",
-	"inicia sesión", "iniciar sessão",
-	"entrar", "accedi", "inloggen", "logga in", "log ind", "logg inn", "zaloguj", "logowanie",
-	"přihlášení", "bejelentkezés",
-	"giriş", "вход", "войти", "ログイン", "登录", "登入", "로그인", "đăng nhập"}
+	"member login", "please log in", "please sign in", "login page", "login required", "anmelden",
+	"anmeldung", "einloggen", "se connecter", "identifiez-vous", "iniciar sesión",
+	"inicia sesión", "iniciar sessão", "accedi", "inloggen", "logga in", "log ind", "logg inn",
+	"zaloguj", "zaloguj się", "logowanie", "přihlášení", "bejelentkezés", "giriş yap", "đăng nhập"}
+
+// loginLinks are the words after which such a title goes on.
+var loginLinks = titles(`
+to
+with
+or
+bei
+mit
+oder
+à
+au
+ou
+avec
+pour
+en
+con
+o
+para
+no
+na
+com
+a
+al
+per
+bij
+op
+met
+of
+på
+med
+eller
+do
+lub
+nebo
+vagy
+vào
+hoặc
+`)
+
+// loginWords are such beginnings that also mean an entrance or a connection, or that go on without
+// a space. So they are the whole first part of a login page's title.
+var loginWords = []string{"connexion", "connexion à votre compte", "entrar", "entrar na conta",
+	"entrar ou cadastrar", "giriş", "giriş sayfası", "вход", "вход в аккаунт",
+	"вход в личный кабинет", "вход в систему", "вход на сайт", "войти", "войти в аккаунт",
+	"войти в личный кабинет", "ログイン", "ログインページ", "ログイン画面", "登录", "登录页", "登录页面", "登入",
+	"登入頁面", "로그인", "로그인 페이지", "로그인 화면"}
 
 // loginPaths are the path segments of login pages.
 var loginPaths = []string{"login", "signin", "sign-in", "log-in", "sign_in", "authwall",
@@ -203,7 +251,7 @@ func isLoginPath(url string) bool {
 	return false
 }
 
-// title returns the text of the page's first title.
+// title returns the text of the page's first title, in lower case and with single spaces.
 func title(body []byte) string {
 	head := body[:min(len(body), titleWithin)]
 	start := bytes.Index(head, []byte("<title"))
@@ -217,17 +265,48 @@ func title(body []byte) string {
 	if len(end) < 5 || !bytes.EqualFold(end[:5], []byte("title")) {
 		return ""
 	}
-	return strings.ToLower(strings.TrimSpace(string(text[:min(len(text), 200)])))
+	plain := html.UnescapeString(string(text[:min(len(text), 200)]))
+	return strings.ToLower(strings.Join(strings.Fields(plain), " "))
 }
 
 func isLoginTitle(title string) bool {
 	for _, begin := range loginTitles {
 		rest, begins := strings.CutPrefix(title, begin)
-		if begins && (rest == "" || rest[0] < 'a' || rest[0] > 'z') {
+		if begins && (endsPart(rest) || goesOn(rest)) {
+			return true
+		}
+	}
+	for _, word := range loginWords {
+		if rest, begins := strings.CutPrefix(title, word); begins && endsPart(rest) {
 			return true
 		}
 	}
 	return strings.Contains(title, "log in or sign up")
+}
+
+// endsPart says whether a part of a title ends before rest: at the title's end, or at a sign that
+// parts titles.
+func endsPart(rest string) bool {
+	signs := strings.TrimLeft(rest, " ")
+	sign, size := utf8.DecodeRuneInString(signs)
+	after, _ := utf8.DecodeRuneInString(signs[size:])
+	switch {
+	case signs == "":
+		return true
+	case isOfWord(sign) || strings.ContainsRune(`,("“'’`, sign):
+		return false
+	}
+	return signs != rest || sign != '-' && sign != '.' || !isOfWord(after) ||
+		unicode.In(after, unicode.Han, unicode.Hiragana, unicode.Katakana, unicode.Hangul)
+}
+
+func isOfWord(r rune) bool { return unicode.IsLetter(r) || unicode.IsMark(r) || unicode.IsDigit(r) }
+
+// goesOn says whether rest begins with one of loginLinks.
+func goesOn(rest string) bool {
+	words, spaced := strings.CutPrefix(rest, " ")
+	word, _, _ := strings.Cut(words, " ")
+	return spaced && loginLinks[word]
 }
 
 func hasPassword(body []byte) bool {

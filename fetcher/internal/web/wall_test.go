@@ -169,6 +169,41 @@ func TestLoginWalls(t *testing.T) {
 	}
 }
 
+// A title is a login page's only where a login is its whole first part. Shops with a password field
+// in a pop-up sell things whose names begin with the same letters.
+func TestLoginTitles(t *testing.T) {
+	const field = `<form method=post><input type="password" name=p></form>`
+	for want, titles := range map[bool][]string{
+		true: {"Log in", "LOGIN", "Log In &lsaquo; Blog &#8212; WordPress", "Sign in · Forge",
+			"Login/Register", "Login & Register", "Sign in.", "Log in to Shop",
+			"Login to your account", "Sign in with a passkey", "Sign in or register",
+			"Please sign in", "Login required", "Anmelden bei Laden", "Anmelden\n  |\n Laden",
+			"Anmeldung oder Registrierung", "Connexion", "Connexion - Boutique",
+			"Se connecter à Boutique", "Iniciar sesi&oacute;n | Tienda",
+			"Inicia sesión para continuar", "Entrar", "Entrar | Loja", "Accedi al tuo account",
+			"Logga in på Butik", "Zaloguj się do sklepu", "Giriş", "Giriş – Dükkan",
+			"Giriş yap | Dükkan", "Вход", "Вход | Магазин", "Вход: магазин",
+			"Вход в личный кабинет — Магазин", "Войти", "ログイン", "ログイン｜ショップ", "ログイン - ショップ",
+			"ログインページ", "ログイン画面 | ショップ", "登录", "登录_商店", "登录-商店", "登录页面", "登入 | 商店", "로그인",
+			"로그인 : 상점", "로그인 페이지", "Đăng nhập", "Đăng nhập vào Cửa hàng"},
+		false: {"Входные двери купить в Москве", "Входящие", "Вход в пещеру", "Войти в историю",
+			"Giriş kapısı", "Girişimcilik", "Giriş\u0307", "Entrar en la universidad",
+			"Entrarão", "Connexion Internet", "Connexionübersicht", "ログインボーナス一覧", "ログイン特典",
+			"登录奖励一览", "登入獎勵", "로그인보너스 목록", "로그인 보너스", "Anmeldungübersicht",
+			"Anmeldung zum Kurs", "Login-Formulare", "Login.example", "Login2",
+			"Login pages, a history", "Login, a novel", "Login’s history", "Accedité",
+			"Logga inåt", "Přihlášeníčko", "Đăng nhập khẩu"},
+	} {
+		for _, title := range titles {
+			page := &Page{Final: "http://a.example/item/7",
+				Body: []byte("<title>" + title + "</title>" + field)}
+			if got := isLoginWall(page.Final, page); got != want {
+				t.Errorf("%q is a login wall: %v, want %v", title, got, want)
+			}
+		}
+	}
+}
+
 func TestWallsAreFailures(t *testing.T) {
 	client := web(t, func(w http.ResponseWriter, r *http.Request) {
 		switch r.URL.Path {

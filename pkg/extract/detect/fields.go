@@ -118,7 +118,7 @@ func (p *probe) visit(item, n *html.Node, place string,
 	}
 	for _, name := range valued[n.Data] {
 		value := attribute(n, name)
-		if name == "src" && strings.HasPrefix(value, "data:") {
+		if strings.HasPrefix(value, "data:") { // holds the place of a picture
 			continue
 		}
 		add(n, place, name, value)

@@ -166,11 +166,14 @@ func (n *naming) link() {
 	}
 }
 
+// pictured lists the attributes that hold a picture's one address, the best first. Rows have them
+// in absolute form, unlike a srcset.
+var pictured = []string{"data-src", "data-original", "data-lazy-src", "src"}
+
 func (n *naming) picture() {
 	n.best("image", func(l *leaf) float64 {
 		at := l.first()
-		order := slices.Index([]string{"data-src", "data-original", "data-lazy-src", "src",
-			"data-srcset", "srcset"}, l.attr)
+		order := slices.Index(pictured, l.attr)
 		if at.Data != "img" || order < 0 || l.distinct*2 < l.have {
 			return 0
 		}

@@ -311,7 +311,11 @@ func (p *probe) next(lists []list) (pagination *model.Pagination, counted bool) 
 		}
 	}
 	if counted {
-		pagination = p.countedOn(found[0].node)
+		items := 0
+		if len(lists) > 0 {
+			items = len(lists[0].items)
+		}
+		pagination = p.countedOn(found[0].node, items)
 	}
 	return pagination, counted
 }

@@ -248,27 +248,15 @@ var countingParams = wordsIn(`page|p|pg|paged|pageno|pagenum|pagenumber|page_num
 
 // countedOn returns a pagination by the one counting parameter in which the next page's address
 // differs from this page's, or nil. It serves page numbers without a visible current one, for which
-// no selector finds the next link.
-func (p *probe) countedOn(link *html.Node) *model.Pagination {
-	target, err := p.linkBase().Parse(strings.TrimSpace(attribute(link, "href")))
-	if err != nil || target.Path != p.base.Path {
-		return nil
-	}
-	own, name := p.base.Query(), ""
-	for param, values := range target.Query() {
-		switch {
-		case slices.Equal(own[param], values):
-		case name != "" || len(values) != 1:
-			return nil
-		default:
-			name = param
-		}
-	}
+// no selector finds the next link. items is the number of the page's items.
+func (p *probe) countedOn(link *html.Node, items int) *model.Pagination {
+	name, next := p.countIn(link)
 	if !countingParams[strings.ToLower(name)] {
 		return nil
 	}
-	next, before := nextNumber(target.Query().Get(name)), 0
+	own, before := p.base.Query(), 0
 	if own.Has(name) {
+		var err error
 		if before, err = strconv.Atoi(own.Get(name)); err != nil {
 			return nil
 		}
@@ -280,7 +268,54 @@ func (p *probe) countedOn(link *html.Node) *model.Pagination {
 		return &model.Pagination{Type: model.URLPageParam, Param: name, Start: &before}
 	case step == 1 || next == 2 && !own.Has(name):
 		return &model.Pagination{Type: model.URLPageParam, Param: name}
+	case !own.Has(name) && p.countsFromOne(name, next, items):
+		step--
+		return &model.Pagination{Type: model.URLPageParam, Param: name, Step: &step}
 	default:
 		return &model.Pagination{Type: model.OffsetParam, Param: name, PageSize: &step}
 	}
+}
+
+// countIn returns the one parameter in which a link's address differs from the page's, and its
+// number. The name is "" if the addresses differ otherwise, and the number 0 if it is none.
+func (p *probe) countIn(link *html.Node) (name string, number int) {
+	target, err := p.linkBase().Parse(strings.TrimSpace(attribute(link, "href")))
+	if err != nil || target.Path != p.base.Path {
+		return "", 0
+	}
+	own := p.base.Query()
+	for param, values := range target.Query() {
+		switch {
+		case slices.Equal(own[param], values):
+		case name != "" || len(values) != 1:
+			return "", 0
+		default:
+			name, number = param, nextNumber(values[0])
+		}
+	}
+	return name, number
+}
+
+// countsFromOne says whether the first page, which lacks the parameter, has the number 1 rather
+// than 0. next is the second page's number. If two page links do not tell the step between pages,
+// the number of items does.
+func (p *probe) countsFromOne(name string, next, items int) bool {
+	numbers := p.numbers()
+	known := map[int]int{} // numbers in addresses, by the page or item after those of the link
+	for i := range p.all {
+		link := p.all[i].node
+		param, number := "", 0
+		if numbers[link] {
+			param, number = p.countIn(link)
+		}
+		if param != name || number == 0 {
+			continue
+		}
+		page := numberOf(textOf(link))
+		if before, follows := known[page.from]; follows && number > before {
+			return next-1 == number-before
+		}
+		known[page.to+1] = number
+	}
+	return next-1 == items
 }

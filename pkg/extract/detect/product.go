@@ -172,14 +172,19 @@ func has(fields []model.Field, name string) bool {
 	return slices.ContainsFunc(fields, func(f model.Field) bool { return f.Name == name })
 }
 
-// says reports whether a field has a value on this page.
+// says reports whether a field has a value on this page. The address of an image has to be absolute
+// where rows would have it as written.
 func (p *probe) says(f model.Field) bool {
 	matches := p.sel.all(f.Selector)
 	if len(matches) == 0 {
 		return false
 	}
 	if f.Kind == model.Attr {
-		return strings.TrimSpace(attribute(matches[0], f.Attr)) != ""
+		value := strings.TrimSpace(attribute(matches[0], f.Attr))
+		if f.Name == "image" && f.Attr == "content" {
+			return strings.HasPrefix(value, "https://") || strings.HasPrefix(value, "http://")
+		}
+		return value != ""
 	}
 	return textOf(matches[0]) != ""
 }
@@ -454,7 +459,7 @@ func (p *probe) picture(around *html.Node, lists []list) model.Field {
 		if place == nil || !holds(around, place) {
 			return true
 		}
-		for _, name := range [...]string{"data-src", "data-original", "src"} {
+		for _, name := range pictured {
 			if value := attribute(n, name); value != "" && !strings.HasPrefix(value, "data:") {
 				found = attr("image", p.selectorOf(n), name)
 				break

@@ -18,10 +18,24 @@ func plain(line string, first bool) (url, reason string) {
 	if line == "" || line[0] == '#' {
 		return "", ""
 	}
+	if hasColumns(line) {
+		return "", "has several columns: keep that of the addresses alone"
+	}
 	if reason := refuse(line, first); reason != "" {
 		return "", reason
 	}
 	return line, ""
+}
+
+// hasColumns says whether a line is one of a table. One address may also hold another one after a
+// comma or a semicolon, but lists have columns far more often. Such an address needs ndjson.
+func hasColumns(line string) bool {
+	for _, sign := range [...]string{"\t", `",`, ",http://", ",https://", ";http://", ";https://"} {
+		if strings.Contains(line, sign) {
+			return true
+		}
+	}
+	return false
 }
 
 // ndjson reads a line {"url": …}, or an empty one.
@@ -58,13 +72,10 @@ func refuse(line string, first bool) string {
 		return "is not UTF-8: save the list as UTF-8"
 	case strings.ContainsRune(`"'“”‘’«»`, firstRune(line)):
 		return "stands in quotes: take them off"
-	case strings.ContainsRune(line, '\t') || strings.Contains(line, "\",") ||
-		strings.Contains(line, ",http") || strings.Contains(line, ";http"):
-		return "has several columns: keep that of the addresses alone"
 	case first && !strings.ContainsAny(line, "./:"):
 		return "is a header, not an address: take it off"
 	case !hasColon || !isScheme(scheme) || startsWithDigit(rest):
-		if strings.ContainsAny(line, " ,;") || !strings.Contains(line, ".") &&
+		if strings.ContainsAny(line, " ,;\t") || !strings.Contains(line, ".") &&
 			!strings.HasPrefix(line, "localhost") {
 			return "is no address"
 		}

@@ -68,6 +68,9 @@ func TestLinesAreToldApart(t *testing.T) {
 		"“https://a.example/1”":        "stands in quotes: take them off",
 		"https://a.example/1\tfoo":     "has several columns: keep that of the addresses alone",
 		"7,https://a.example/1":        "has several columns: keep that of the addresses alone",
+		"https://a.example;https://b":  "has several columns: keep that of the addresses alone",
+		"https://a.example/tls,https":  "",
+		"https://a.example/;http-2":    "",
 		"ftp://a.example/1":            "begins with ftp: only http:// and https:// can be read",
 		"mailto:a@a.example":           "begins with mailto: only http:// and https:// can be read",
 		"https://u:p@a.example/":       "holds a user name or password",
@@ -85,12 +88,13 @@ func TestLinesAreToldApart(t *testing.T) {
 		}
 	}
 	for line, reason := range map[string]string{
-		`{"url":"https://a.example/1"}`:  "",
-		`{"url": "a.example/1"}`:         "has no scheme: is it https://a.example/1?",
-		`{"link":"https://a.example/"}`:  `has a member "link" beside url`,
-		`{"url":""}`:                     `is no JSON object like {"url": "https://…"}`,
-		`{"url":"https://a.example/"} 1`: `is no JSON object like {"url": "https://…"}`,
-		`https://a.example/`:             `is no JSON object like {"url": "https://…"}`,
+		`{"url":"https://a.example/1"}`:   "",
+		`{"url":"https://a.b/,http://c"}`: "",
+		`{"url": "a.example/1"}`:          "has no scheme: is it https://a.example/1?",
+		`{"link":"https://a.example/"}`:   `has a member "link" beside url`,
+		`{"url":""}`:                      `is no JSON object like {"url": "https://…"}`,
+		`{"url":"https://a.example/"} 1`:  `is no JSON object like {"url": "https://…"}`,
+		`https://a.example/`:              `is no JSON object like {"url": "https://…"}`,
 	} {
 		_, list, bad := look(t, `{"url":"https://first.example/"}`+"\n"+line+"\n", false)
 		want := []string(nil)

@@ -10,10 +10,10 @@ import (
 )
 
 // isAddress says whether an attribute is an address, which rows have in absolute form (decision
-// 62).
+// 62). In those of data, scripts that load pictures late find the address.
 func isAddress(attr string) bool {
 	switch attr {
-	case "href", "src", "poster", "action", "data-src":
+	case "href", "src", "poster", "action", "data-src", "data-original", "data-lazy-src":
 		return true
 	}
 	return false

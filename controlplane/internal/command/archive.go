@@ -3,8 +3,8 @@ package command
 import "shoal.dev/shoal/pkg/ids"
 
 // DropArchivedPayload says that the archive durably has everything sealed up to Upto. It removes
-// that from the state, except for each customer's newest few. It changes nothing unless Generation
-// is the state's and From is the index archived so far.
+// that from the state, except for each customer's newest few and trials that still answer identical
+// ones. It changes nothing unless Generation is the state's and From is the index archived so far.
 type DropArchivedPayload struct {
 	Generation ids.ID `cbor:"1,keyasint"`
 	From       uint64 `cbor:"2,keyasint"`

@@ -6,9 +6,9 @@ import (
 	"shoal.dev/shoal/pkg/ids"
 )
 
-// maxPassed bounds the records that are passed over, because they must stay, in search of removable
-// ones. A later command removes what this one misses.
-const maxPassed = 256
+// maxTrialsGone bounds the trials that one command removes. The leader archives fewer by one, so
+// none pile up.
+const maxTrialsGone = 256
 
 func dropArchived(tx *state.Tx, p command.DropArchivedPayload) (command.None, error) {
 	if tx.ArchivedTo() != p.From || p.Upto <= p.From ||
@@ -50,6 +50,7 @@ func dropArchived(tx *state.Tx, p command.DropArchivedPayload) (command.None, er
 		dropEntries(tx, customer, keep) // before their runs, which say whether they may go
 		dropRuns(tx, customer, keep)
 	}
+	dropTrials(tx)
 	return command.None{}, nil
 }
 
@@ -65,7 +66,9 @@ func countArchived(tx *state.Tx, entry *state.Entry) {
 	tx.PutWallet(&wallet)
 }
 
-// dropRuns removes a customer's archived runs from the state, except the newest.
+// dropRuns removes a customer's archived runs from the state, except the newest. Only these are
+// left of earlier commands, however many runs are open. So it reads and removes little more than
+// what the command archives.
 func dropRuns(tx *state.Tx, customer string, keep int) {
 	kept := map[*state.Job]bool{}
 	tx.CustomerJobs(customer, func(job *state.Job) bool {
@@ -75,14 +78,11 @@ func dropRuns(tx *state.Tx, customer string, keep int) {
 		return len(kept) < keep
 	})
 	var gone []*state.Job
-	passed := 0
-	tx.OldestJobs(customer, func(job *state.Job) bool {
-		if tx.Archived(job) && !kept[job] && !lent(tx, job) {
+	tx.PastJobs(customer, func(job *state.Job) bool {
+		if tx.Archived(job) && !kept[job] {
 			gone = append(gone, job)
-		} else {
-			passed++
 		}
-		return passed < maxPassed
+		return tx.Archived(job)
 	})
 	summed := map[ids.ID]*state.Scraper{}
 	for _, job := range gone {
@@ -103,12 +103,24 @@ func dropRuns(tx *state.Tx, customer string, keep int) {
 	}
 }
 
-// lent reports whether a trial ended so recently that it still answers identical ones.
-func lent(tx *state.Tx, job *state.Job) bool {
-	return job.Same != (state.Hash{}) && tx.Now < job.Finished+state.SameMillis
+// dropTrials removes archived trials, of whatever customers, that answer identical ones no more.
+// They leave in the order of closing: one waits for those before it, at most SameMillis.
+func dropTrials(tx *state.Tx) {
+	var gone []*state.Job
+	tx.SharedTrials(func(job *state.Job) bool {
+		over := tx.Archived(job) && tx.Now >= job.Finished+state.SameMillis
+		if over {
+			gone = append(gone, job)
+		}
+		return over && len(gone) < maxTrialsGone
+	})
+	for _, job := range gone {
+		tx.RemoveJob(job)
+	}
 }
 
-// dropEntries removes a customer's archived entries from the state, except the newest.
+// dropEntries removes a customer's archived entries from the state, except the newest. As with
+// runs, only these are left of earlier commands.
 func dropEntries(tx *state.Tx, customer string, keep int) {
 	kept := map[*state.Entry]bool{}
 	tx.Entries(customer, func(entry *state.Entry) bool {
@@ -118,14 +130,11 @@ func dropEntries(tx *state.Tx, customer string, keep int) {
 		return len(kept) < keep
 	})
 	var gone []*state.Entry
-	passed := 0
-	tx.OldestEntries(customer, func(entry *state.Entry) bool {
+	tx.PastEntries(customer, func(entry *state.Entry) bool {
 		if tx.ArchivedEntry(entry) && !kept[entry] {
 			gone = append(gone, entry)
-		} else {
-			passed++
 		}
-		return passed < maxPassed
+		return tx.ArchivedEntry(entry)
 	})
 	for _, entry := range gone {
 		tx.RemoveEntry(entry)

@@ -1,6 +1,8 @@
 package fsm
 
 import (
+	"fmt"
+	"slices"
 	"testing"
 
 	"shoal.dev/shoal/controlplane/internal/archive"
@@ -53,6 +55,65 @@ func TestALateDropChangesNothing(t *testing.T) {
 	if now := d.m.Store().View().ArchivedTo(); now != second.Upto {
 		t.Errorf("archived to %d, want %d", now, second.Upto)
 	}
+}
+
+// TestOldOpenRunsHoldUpNoDrop: short runs and their entries leave the state, however many older
+// runs are open. When these end, no command removes much more than it archives.
+func TestOldOpenRunsHoldUpNoDrop(t *testing.T) {
+	const long, short, keep, cuts = 300, 1_000, 10, 100
+	d := newDefiner(t, command.Newest)
+	customer, group := d.owner(1)
+	d.must(command.AdjustWalletPayload{Customer: customer, Entry: d.id(), Amount: 1 << 40})
+	d.must(command.PutPricesPayload{Rows: testPrices})
+	scraper := func(n int) ids.ID {
+		put := command.PutScraperPayload{Create: true, ID: d.id(), Customer: customer,
+			Group: group, Spec: recipe(1)}
+		put.Spec.Name = fmt.Sprint(n)
+		d.must(put)
+		return put.ID
+	}
+	count := func() (jobs, entries int) {
+		view := d.m.Store().View()
+		view.CustomerJobs(customer, func(*state.Job) bool { jobs++; return true })
+		view.Entries(customer, func(*state.Entry) bool { entries++; return true })
+		return jobs, entries
+	}
+	drop := func(wantJobs, wantEntries int) {
+		t.Helper()
+		batch, err := archive.Next(d.m.Store().View(), 3_000)
+		if err != nil || batch.More {
+			t.Fatal(batch.More, err)
+		}
+		from := batch.From
+		for some := range slices.Chunk(batch.Cuts, cuts) { // as the leader does
+			jobs, entries := count()
+			d.must(command.DropArchivedPayload{Generation: batch.Generation, From: from,
+				Upto: some[len(some)-1], Keep: keep})
+			from = some[len(some)-1]
+			jobsLeft, entriesLeft := count()
+			if jobs-jobsLeft > cuts+keep || entries-entriesLeft > cuts+keep {
+				t.Errorf("one command removes %d runs and %d entries", jobs-jobsLeft,
+					entries-entriesLeft)
+			}
+		}
+		if jobs, entries := count(); jobs != wantJobs || entries != wantEntries {
+			t.Errorf("%d runs and %d entries are left, want %d and %d", jobs, entries, wantJobs,
+				wantEntries)
+		}
+	}
+	var open []ids.ID
+	for n := range long {
+		open = append(open, d.launch(customer, scraper(n), fmt.Sprint("long ", n)))
+	}
+	quick := scraper(long)
+	for n := range short {
+		d.run(customer, quick, fmt.Sprint("short ", n))
+	}
+	drop(long+keep, long+keep)
+	for _, job := range open {
+		d.end(job)
+	}
+	drop(keep, keep)
 }
 
 // TestPastRunsOfAScraperAreSmall: for runs that left the state a scraper keeps 100 bytes, however

@@ -65,6 +65,12 @@ func (d *definer) snapshotBytes() int {
 // run makes a run of one page, from its launch to its end.
 func (d *definer) run(customer string, scraper ids.ID, key string) {
 	d.Helper()
+	d.end(d.launch(customer, scraper, key))
+}
+
+// launch begins a run of one page.
+func (d *definer) launch(customer string, scraper ids.ID, key string) ids.ID {
+	d.Helper()
 	launch := command.LaunchRunPayload{Job: d.id(), Entry: d.id(), Customer: customer,
 		Scraper: scraper, List: d.id(), Links: 1, Tiers: model.TiersOf(model.Plain)}
 	data, err := d.m.Encode(d.id(), int64(d.index), launch, &command.Call{Customer: customer,
@@ -76,9 +82,14 @@ func (d *definer) run(customer string, scraper ids.ID, key string) {
 	if result := d.m.Apply(d.index, data); result.Err != nil {
 		d.Fatal(result.Err)
 	}
-	d.must(command.ExtendWindowPayload{Runs: []command.WindowRun{{Job: launch.Job,
-		Seqs: []uint32{0}}}})
-	d.must(command.SettlePayload{Receipts: []model.Receipt{{Job: launch.Job,
-		Outcome: model.Delivered, PriceRow: "tier:plain", Quantity: 1, Items: 12, Last: true}}})
-	d.must(command.CloseRunPayload{Job: launch.Job})
+	return launch.Job
+}
+
+// end delivers a run's page and closes it.
+func (d *definer) end(job ids.ID) {
+	d.Helper()
+	d.must(command.ExtendWindowPayload{Runs: []command.WindowRun{{Job: job, Seqs: []uint32{0}}}})
+	d.must(command.SettlePayload{Receipts: []model.Receipt{{Job: job, Outcome: model.Delivered,
+		PriceRow: "tier:plain", Quantity: 1, Items: 12, Last: true}}})
+	d.must(command.CloseRunPayload{Job: job})
 }

@@ -62,7 +62,7 @@ func TestGroupIsLaunchedOnce(t *testing.T) {
 		b.must(command.CloseRunPayload{Job: job.Job})
 	}
 	count := func() (n int) {
-		b.view().OldestJobs("a", func(*state.Job) bool { n++; return true })
+		b.view().CustomerJobs("a", func(*state.Job) bool { n++; return true })
 		return n
 	}
 	before := count()

@@ -282,6 +282,52 @@ func TestSameTrials(t *testing.T) {
 	}
 }
 
+// TestTheLastTrialsOfACustomerLeave: trials that still lend their outcome when they are archived
+// leave with a later drop, which others cause. No drop removes many.
+func TestTheLastTrialsOfACustomerLeave(t *testing.T) {
+	b := newTrials(t)
+	launch := func(n int) ids.ID {
+		p := b.trial(ids.ID{}, command.Trial{Source: model.SourcePreviewURL,
+			Same: state.Hash{1, byte(n), byte(n >> 8)}, Joins: true})
+		b.must(p)
+		b.end(p.Job, false)
+		return p.Job
+	}
+	first := launch(0)
+	b.now += 10_000
+	b.drop()
+	last := launch(1)
+	b.now += state.SameMillis - 10_000
+	left := func() (count int) {
+		b.view().SharedTrials(func(*state.Job) bool { count++; return true })
+		return count
+	}
+	other := func() {
+		b.must(command.AdjustWalletPayload{Customer: "other", Entry: b.ids.New(), Amount: 1})
+		b.drop()
+	}
+	other()
+	if b.view().Job(first) != nil || b.view().Job(last) == nil {
+		t.Error("a trial that lends no more stays, or one that lends has left")
+	}
+	b.now += state.SameMillis
+	other()
+	if left() != 0 {
+		t.Errorf("%d trials stay in the state", left())
+	}
+	const extra = 5
+	for n := range maxTrialsGone + extra {
+		launch(2 + n)
+	}
+	b.drop()
+	b.now += state.SameMillis
+	for _, want := range []int{extra, 0} {
+		if other(); left() != want {
+			t.Errorf("%d trials are left, want %d", left(), want)
+		}
+	}
+}
+
 // drop removes everything sealed from the state, as if archived.
 func (b *trials) drop() {
 	b.Helper()

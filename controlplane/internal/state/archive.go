@@ -57,6 +57,24 @@ func (v *View) MadeSealedAfter(index uint64, visit func(*Entry) bool) {
 	entriesTable.from(v, visit, "sealed", index+1)
 }
 
+// PastJobs visits a customer's closed jobs in the order of closing, which is that of the archive,
+// until visit returns false. It leaves out trials whose outcome is shared.
+func (v *View) PastJobs(customer string, visit func(*Job) bool) {
+	jobsTable.each(v, false, visit, "past_prefix", customer)
+}
+
+// SharedTrials visits the closed trials whose outcome is shared, of all customers, in the order of
+// closing, until visit returns false.
+func (v *View) SharedTrials(visit func(*Job) bool) {
+	jobsTable.each(v, false, visit, "shared_prefix")
+}
+
+// PastEntries visits a customer's sealed entries in the order of sealing, until visit returns
+// false.
+func (v *View) PastEntries(customer string, visit func(*Entry) bool) {
+	entriesTable.each(v, false, visit, "past_prefix", customer)
+}
+
 // Step is part of the path from this state back to the cluster's first. This state includes what
 // the generation did up to Upto.
 type Step struct {

@@ -105,6 +105,19 @@ var jobsTable = define(1, "jobs",
 		return []any{j.List}
 	}),
 	index("closed", true, func(j *Job) []any { return j.onceClosed(j.Index, j.ID) }),
+	// of closed jobs in the order of the archive, with shared trials apart
+	index("past", true, func(j *Job) []any {
+		if !j.Same.zero() {
+			return nil
+		}
+		return j.onceClosed(j.Customer, j.Index, j.ID)
+	}),
+	index("shared", true, func(j *Job) []any {
+		if j.Same.zero() {
+			return nil
+		}
+		return j.onceClosed(j.Index, j.ID)
+	}),
 	index("same", true, func(j *Job) []any {
 		if j.Same.zero() {
 			return nil
@@ -195,8 +208,3 @@ func (t *Tx) Ended() []ids.ID { return t.ended }
 
 // RemoveJob removes a run that is in the archive.
 func (t *Tx) RemoveJob(j *Job) { jobsTable.remove(t, j) }
-
-// OldestJobs visits a customer's jobs, oldest first, until visit returns false.
-func (v *View) OldestJobs(customer string, visit func(*Job) bool) {
-	jobsTable.each(v, false, visit, "customer_prefix", customer)
-}

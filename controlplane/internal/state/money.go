@@ -171,6 +171,13 @@ var entriesTable = define(1, "entries",
 		}
 		return []any{e.Created, e.ID}
 	}),
+	// of all sealed entries
+	index("past", true, func(e *Entry) []any {
+		if e.Status == EntryOpen {
+			return nil
+		}
+		return []any{e.Customer, e.Sequence, e.ID}
+	}),
 ).told((*Entry).telling).always().leaving()
 
 // Entry returns the entry with an id, or nil.
@@ -183,11 +190,6 @@ func (v *View) Entries(customer string, visit func(*Entry) bool) {
 
 // PutEntry adds or replaces an entry.
 func (t *Tx) PutEntry(e *Entry) { entriesTable.put(t, e) }
-
-// OldestEntries visits a customer's ledger entries, oldest first, until visit returns false.
-func (v *View) OldestEntries(customer string, visit func(*Entry) bool) {
-	entriesTable.each(v, false, visit, "customer_prefix", customer)
-}
 
 // RemoveEntry removes an entry that is archived, or that was never sealed and moved nothing.
 func (t *Tx) RemoveEntry(e *Entry) { entriesTable.remove(t, e) }

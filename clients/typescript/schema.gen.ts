@@ -1975,7 +1975,7 @@ export interface paths {
         put?: never;
         /**
          * Changes the plan
-         * @description A more expensive plan opens a checkout, and replaces the old plan once paid. A cheaper plan is scheduled for the end of the period, and nothing is charged now. The same plan changes nothing.
+         * @description A more expensive plan opens a checkout, and replaces the old plan once paid. A cheaper plan is scheduled for the end of the period, and nothing is charged now. The same plan changes nothing. A change that needs no payment ends an open checkout.
          */
         post: operations["svc_change_subscription"];
         delete?: never;
@@ -3888,7 +3888,7 @@ export interface components {
              * @description Null without a paid plan
              */
             currentPeriodEnd: string | null;
-            /** @description The open checkout; null: none */
+            /** @description The open checkout; null: none, or it follows a change that needs no payment */
             payment: components["schemas"]["Payment"] | null;
             /** @description The plan that limits the customer; null: none */
             plan: string | null;

@@ -20,13 +20,14 @@ type (
 type (
 	// BeginMove precedes a change at the payment provider. OpenCheckout, TellContract or EndMove
 	// ends the move.
-	BeginMove    = command.BeginMovePayload
-	OpenCheckout = command.OpenCheckoutPayload
-	TellContract = command.TellContractPayload
-	EndMove      = command.EndMovePayload
-	EndCheckout  = command.EndCheckoutPayload
-	ChooseFree   = command.ChooseFreePayload
-	PutInvoice   = command.PutInvoicePayload
+	BeginMove     = command.BeginMovePayload
+	OpenCheckout  = command.OpenCheckoutPayload
+	TellContract  = command.TellContractPayload
+	EndMove       = command.EndMovePayload
+	EndCheckout   = command.EndCheckoutPayload
+	LeaveCheckout = command.LeaveCheckoutPayload
+	ChooseFree    = command.ChooseFreePayload
+	PutInvoice    = command.PutInvoicePayload
 )
 
 // StarterPlan is the free plan.

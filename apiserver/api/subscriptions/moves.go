@@ -72,7 +72,7 @@ func (r Resource) create() *operation.Operation {
 		case err != nil:
 			return Subscription{}, err
 		case known.Active():
-			return r.newSubscription(known), nil
+			return NewSubscription(known), nil
 		case plan.Name == client.StarterPlan:
 			return r.chooseFree(ctx, from)
 		}
@@ -87,7 +87,8 @@ func (r Resource) change() *operation.Operation {
 		Group: group, Summary: "Changes the plan",
 		Description: "A more expensive plan opens a checkout, and replaces the old plan once " +
 			"paid. A cheaper plan is scheduled for the end of the period, and nothing is " +
-			"charged now. The same plan changes nothing.",
+			"charged now. The same plan changes nothing. A change that needs no payment ends " +
+			"an open checkout.",
 		Access: auth.Write, Agents: operation.Destroys, Rate: limits.TopUp,
 		Errors: moveErrors(fault.InvalidPlan, fault.NoSubscription),
 	}, func(ctx context.Context, from *operation.Caller, in *planRequest) (Subscription, error) {
@@ -101,7 +102,7 @@ func (r Resource) change() *operation.Operation {
 		case known.Plan() == "":
 			return Subscription{}, errNone
 		case known.Plan() == plan.Name, known.Scheduled() == plan.Name:
-			return r.newSubscription(known), nil
+			return r.keepPlan(ctx, from, known)
 		}
 		if now := r.Plans.In(from.View).Find(known.Plan()); now == nil || plan.Level > now.Level {
 			return r.checkout(ctx, from, plan)
@@ -130,7 +131,7 @@ func (r Resource) cancel() *operation.Operation {
 		case !known.Active():
 			return Subscription{}, errNone
 		case known.Plan() == client.StarterPlan, known.Scheduled() == client.StarterPlan:
-			return r.newSubscription(known), nil
+			return r.keepPlan(ctx, from, known)
 		}
 		return r.amend(ctx, from, payment.Amendment{Cancel: true})
 	})
@@ -183,7 +184,19 @@ func (r Resource) wanted(view *client.View, name string) (*plans.Plan, error) {
 
 func (r Resource) chooseFree(ctx context.Context, from *operation.Caller) (Subscription, error) {
 	made, err := client.Do(ctx, r.Client, client.ChooseFree{Customer: from.Customer}, nil)
-	return r.newSubscription(&made), err
+	return NewSubscription(&made), err
+}
+
+// keepPlan answers the choice of what is there already. The customer leaves an open checkout.
+func (r Resource) keepPlan(ctx context.Context, from *operation.Caller,
+	known *client.Subscription) (Subscription, error) {
+	if session := known.Checkout.Session; session != "" {
+		if _, err := client.Do(ctx, r.Client,
+			client.LeaveCheckout{Customer: from.Customer, Session: session}, nil); err != nil {
+			return Subscription{}, err
+		}
+	}
+	return NewSubscription(known), nil
 }
 
 // claimMove claims the subscription for a change, and returns its current state.
@@ -206,7 +219,11 @@ func (r Resource) checkout(ctx context.Context, from *operation.Caller,
 	if err != nil {
 		return Subscription{}, err
 	}
-	if r.isOpen(&begun) && begun.Checkout.Plan == plan.Name || begun.Plan() == plan.Name {
+	switch {
+	case begun.Plan() == plan.Name:
+		r.releaseMove(ctx, from.Customer, begun.Move)
+		return r.keepPlan(ctx, from, &begun)
+	case r.isOpen(&begun) && begun.Checkout.Plan == plan.Name:
 		r.releaseMove(ctx, from.Customer, begun.Move)
 		return r.newSubscription(&begun), nil
 	}
@@ -261,5 +278,5 @@ func (r Resource) amend(ctx context.Context, from *operation.Caller,
 	}
 	made, err := client.Do(ctx, r.Client, client.TellContract{Customer: from.Customer,
 		Contract: newContract(&told), Move: begun.Move}, nil)
-	return r.newSubscription(&made), err
+	return NewSubscription(&made), err
 }

@@ -76,6 +76,22 @@ func TestMoves(t *testing.T) {
 		s.Client.Tick(t)
 		return s
 	}
+	// higher is from another state, in which alice then asked for a higher plan.
+	higher := func(from func(*testing.T) *shop, do, plan string) func(*testing.T) *shop {
+		return func(t *testing.T) *shop {
+			t.Helper()
+			s := from(t)
+			s.Run(t, move(do, plan, nil))
+			if s.open() == "" {
+				t.Fatal("no checkout is open")
+			}
+			return s
+		}
+	}
+	opened := higher(none, create, "PRO")
+	dearer := higher(subscribed, change, "BUSINESS")
+	freeDearer, lowerDearer := higher(free, change, "BASIC"), higher(lower, change, "BUSINESS")
+	endingDearer := higher(ending, change, "BUSINESS")
 	pays := func(plan any, status string, session int) map[string]any {
 		return map[string]any{"plan": plan, "status": status, "scheduledPlan": nil,
 			"payment.url": fmt.Sprint("https://pay.test/cs_", session)}
@@ -117,6 +133,20 @@ func TestMoves(t *testing.T) {
 		{"restore, ending", ending, restore, "", stands("PRO", "ACTIVE", nil), ""},
 		{"restore, nothing", subscribed, restore, "", nil, "no_downgrade_scheduled"},
 		{"restore, none", none, restore, "", nil, "no_downgrade_scheduled"},
+		{"opened, again", opened, create, "PRO", pays(nil, "INACTIVE", 1), ""},
+		{"opened, another", opened, create, "BASIC", pays(nil, "INACTIVE", 2), ""},
+		{"opened, free", opened, change, "STARTER", stands("STARTER", "ACTIVE", nil), ""},
+		{"opened, create free", opened, create, "STARTER", stands("STARTER", "ACTIVE", nil), ""},
+		{"dearer, again", dearer, change, "BUSINESS", pays("PRO", "ACTIVE", 2), ""},
+		{"dearer, same", dearer, change, "PRO", stands("PRO", "ACTIVE", nil), ""},
+		{"dearer, lower", dearer, change, "BASIC", stands("PRO", "ACTIVE", "BASIC"), ""},
+		{"dearer, free", dearer, change, "STARTER", stands("PRO", "ACTIVE", "STARTER"), ""},
+		{"dearer, cancel", dearer, cancel, "", stands("PRO", "ACTIVE", "STARTER"), ""},
+		{"dearer, free again", freeDearer, change, "STARTER", stands("STARTER", "ACTIVE", nil), ""},
+		{"dearer, cancel free", freeDearer, cancel, "", stands("STARTER", "ACTIVE", nil), ""},
+		{"dearer, lower again", lowerDearer, change, "BASIC", stands("PRO", "ACTIVE", "BASIC"), ""},
+		{"dearer, restore", lowerDearer, restore, "", stands("PRO", "ACTIVE", nil), ""},
+		{"dearer, cancel again", endingDearer, cancel, "", stands("PRO", "ACTIVE", "STARTER"), ""},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			s := c.from(t)
@@ -128,8 +158,35 @@ func TestMoves(t *testing.T) {
 			if c.refused == "" {
 				s.Run(t, apitest.Scenario{Name: "read", As: apitest.Reader,
 					Do: "GET /api/subscription", Status: 200, Has: c.want})
+				s.allEnd(t)
 			}
 		})
+	}
+}
+
+// TestCreateReturnsNoCheckout: create changes nothing for a customer who has a plan, so it has no
+// checkout to show, and leaves none.
+func TestCreateReturnsNoCheckout(t *testing.T) {
+	s := subscribed(t)
+	s.Run(t, move(change, "BUSINESS", nil), move(create, "BASIC", stands("PRO", "ACTIVE", nil)),
+		apitest.Scenario{Name: "read", As: apitest.Reader, Do: "GET /api/subscription",
+			Status: 200, Has: map[string]any{"payment.url": "https://pay.test/cs_2"}})
+}
+
+// TestPaidAfterLeaving: a payment may arrive in a checkout that the customer has just left, before
+// it is closed. What is paid for is given.
+func TestPaidAfterLeaving(t *testing.T) {
+	s := openShop(t)
+	read := func(plan string) apitest.Scenario {
+		return apitest.Scenario{Name: "read", As: apitest.User, Do: "GET /api/subscription",
+			Status: 200, Has: stands(plan, "ACTIVE", nil)}
+	}
+	s.Run(t, move(create, "PRO", nil), move(change, "STARTER", stands("STARTER", "ACTIVE", nil)))
+	s.Run(t, s.pay(1, "sub_1"), read("PRO"), move(change, "BUSINESS", nil),
+		move(cancel, "", stands("PRO", "ACTIVE", "STARTER")))
+	s.Run(t, s.pay(2, "sub_2"), read("BUSINESS"))
+	if s.subs["sub_1"].Status != "canceled" || s.subs["sub_2"].Status != "active" {
+		t.Errorf("%+v, %+v", s.subs["sub_1"], s.subs["sub_2"])
 	}
 }
 
@@ -260,14 +317,17 @@ func TestCreateTogether(t *testing.T) {
 func (s *shop) token(*testing.T) string { return s.Secrets[apitest.User] }
 
 // TestMovesOfTheKilled: a failing provider changes nothing. If the process dies after its answer,
-// the contract is changed and a notice reports it. Other moves wait two minutes.
+// the contract is changed and a notice reports it, which leaves an open checkout. Other moves wait
+// two minutes.
 func TestMovesOfTheKilled(t *testing.T) {
 	s := subscribed(t)
+	s.Run(t, move(change, "BUSINESS", nil))
 	s.set(func() { s.fail = true })
 	s.Run(t, refusal(move(cancel, "", nil), 502, "payment_provider_failed"))
 	s.set(func() { s.fail = false })
 	s.Run(t, apitest.Scenario{Name: "as before", As: apitest.User, Do: "GET /api/subscription",
-		Status: 200, Has: stands("PRO", "ACTIVE", nil)})
+		Status: 200, Has: map[string]any{"plan": "PRO", "status": "ACTIVE", "scheduledPlan": nil,
+			"payment.url": "https://pay.test/cs_2"}})
 	calls := 0
 	s.set(func() {
 		s.during = func() {

@@ -177,6 +177,22 @@ func (s *shop) set(change func()) {
 	change()
 }
 
+// open is alice's open checkout; "": none.
+func (s *shop) open() string { return s.Client.View().Subscription("alice").Checkout.Session }
+
+// allEnd expects that the provider must end each session but an open one. A paid one has ended, so
+// asking for its end does nothing.
+func (s *shop) allEnd(t *testing.T) {
+	t.Helper()
+	want := len(s.sessions)
+	if s.open() != "" {
+		want--
+	}
+	if stale := s.Client.View().Subscription("alice").Stale; len(stale) != want {
+		t.Errorf("to be ended are %v, want %d", stale, want)
+	}
+}
+
 // cents is the price of a subscription's next period.
 func (s *shop) cents(id string) int {
 	s.mu.Lock()

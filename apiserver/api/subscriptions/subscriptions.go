@@ -34,7 +34,7 @@ type Subscription struct {
 	Status           string    `json:"status" enum:"ACTIVE,INACTIVE"`
 	CurrentPeriodEnd *api.Time `json:"currentPeriodEnd" doc:"Null without a paid plan"`
 	ScheduledPlan    *string   `json:"scheduledPlan" doc:"The plan after currentPeriodEnd, if it will change"`
-	Payment          *Payment  `json:"payment" doc:"The open checkout; null: none"`
+	Payment          *Payment  `json:"payment" doc:"The open checkout; null: none, or it follows a change that needs no payment"`
 }
 
 // Payment is the address at which to pay.

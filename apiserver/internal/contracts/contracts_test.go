@@ -98,20 +98,23 @@ func (r *rig) step(kind work.Kind) (work.Outcome, error) {
 	return kind.Step(r.Context(), work.Item{})
 }
 
-// TestWhatIsToEndEnds: for a customer who stays, the older contract and checkout end. For a removed
-// one, everything ends. It happens once.
+// TestWhatIsToEndEnds: for a customer who stays, the older contract and checkout end, and so does a
+// checkout that the customer left. For a removed one, everything ends. It happens once.
 func TestWhatIsToEndEnds(t *testing.T) {
 	r := newRig(t)
 	r.subscribed("ann")
 	r.subscribed("bob")
 	r.remove("bob")
+	r.subscribed("cid")
+	r.fake.Must(r, client.LeaveCheckout{Customer: "cid", Session: "cs_cid1"})
 	kind := r.kind(nil)
 	for range 2 {
 		if outcome, err := r.step(kind); err != nil || outcome.End != work.Rest(nil, 1).End {
 			t.Fatal(outcome, err)
 		}
 	}
-	r.ended("cs_ann0", "cs_bob0", "cs_bob1", "sub_ann0", "sub_bob0", "sub_bob1")
+	r.ended("cs_ann0", "cs_bob0", "cs_bob1", "cs_cid0", "cs_cid1", "sub_ann0", "sub_bob0",
+		"sub_bob1", "sub_cid0")
 	for id, n := range r.shop.ended {
 		if n != 1 {
 			t.Errorf("%s was ended %d times", id, n)

@@ -82,8 +82,8 @@ func (EndMovePayload) Declaration() Declaration {
 
 func (EndMovePayload) yields(None) {}
 
-// ChooseFreePayload gives a customer without a live contract the free plan. Faults: unauthorized
-// for a customer that does not exist.
+// ChooseFreePayload gives a customer without a live contract the free plan, and leaves an open
+// checkout. Faults: unauthorized for a customer that does not exist.
 type ChooseFreePayload struct {
 	Customer string `cbor:"1,keyasint"`
 }
@@ -94,6 +94,20 @@ func (ChooseFreePayload) Declaration() Declaration {
 }
 
 func (ChooseFreePayload) yields(state.Subscription) {}
+
+// LeaveCheckoutPayload says that the customer no longer wants to pay in a checkout, so that the
+// provider must end it. It changes nothing unless the checkout is the current one.
+type LeaveCheckoutPayload struct {
+	Customer string `cbor:"1,keyasint"`
+	Session  string `cbor:"2,keyasint"` // the provider's id
+}
+
+// Declaration implements Payload.
+func (LeaveCheckoutPayload) Declaration() Declaration {
+	return Declaration{Number: 198, By: APIServer, Since: state.SubscriptionsSince}
+}
+
+func (LeaveCheckoutPayload) yields(None) {}
 
 // EndCheckoutPayload says that nobody can pay in a checkout any more. An unknown checkout has
 // ended.

@@ -121,6 +121,16 @@ func leaveCheckout(s *state.Subscription) {
 	}
 }
 
+// leaveOneCheckout leaves a checkout that the customer no longer wants.
+func leaveOneCheckout(tx *state.Tx, p command.LeaveCheckoutPayload) (command.None, error) {
+	if known := tx.Subscription(p.Customer); known != nil && known.Checkout.Session == p.Session {
+		next := known.Clone()
+		leaveCheckout(next)
+		saveSubscription(tx, next)
+	}
+	return command.None{}, nil
+}
+
 func endCheckout(tx *state.Tx, p command.EndCheckoutPayload) (command.None, error) {
 	known := tx.Subscription(p.Customer)
 	if known == nil || known.Checkout.Session != p.Session &&
@@ -165,6 +175,7 @@ func chooseFree(tx *state.Tx, p command.ChooseFreePayload) (state.Subscription, 
 	if err != nil {
 		return state.Subscription{}, err
 	}
+	leaveCheckout(next)
 	if !next.Active() {
 		next.Free = true
 		if next.Contract.Standing == state.ContractLapsed && next.Contract.ID != "" {
@@ -186,6 +197,9 @@ func tellContract(tx *state.Tx, p command.TellContractPayload) (state.Subscripti
 	next.Revision = max(next.Revision, told.Revision)
 	switch current := &next.Contract; {
 	case told.ID == current.ID:
+		if told.Revision > current.Revision && told.Revision == next.Revision {
+			leaveCheckout(next) // the customer's newest choice needs no payment
+		}
 		follow(next, &told, tx.Now)
 	case told.Standing == state.ContractEnded:
 		forgetContract(next, told.ID)

@@ -78,6 +78,63 @@ func TestReplacedCheckoutsEnd(t *testing.T) {
 	want("t10", "t0", "t1", "t2", "t3", "t4", "t5", "t6", "t7", "t8", "t9")
 }
 
+// TestLaterChoicesLeaveTheCheckout: a choice that needs no payment adds the open checkout to those
+// to be ended, but not a checkout that was opened after it. Other reports on the contract leave
+// nothing.
+func TestLaterChoicesLeaveTheCheckout(t *testing.T) {
+	b := newBench(t)
+	want := func(current string, stale ...string) {
+		t.Helper()
+		_, got := b.ending()
+		if open := b.view().Subscription("a").Checkout.Session; open != current ||
+			!slices.Equal(got, stale) {
+			t.Errorf("current %q, to be ended %v; want %q, %v", open, got, current, stale)
+		}
+		for _, session := range got {
+			b.must(command.EndCheckoutPayload{Customer: "a", Session: session})
+		}
+	}
+	amended := func(revision uint64, change ...func(*state.Contract)) state.Contract {
+		c := contract("c", change...)
+		c.Revision = revision
+		return c
+	}
+	byHand := func(c *state.Contract) { c.Cancel, c.ToldAt = true, 9 }
+	b.contract(contract("c"))
+	b.checkout("s1")
+	b.contract(contract("c", byHand))
+	want("s1")
+	b.must(command.BeginMovePayload{Customer: "a", Move: b.ids.New()}) // of a process that died
+	b.contract(amended(2))
+	want("", "s1")
+	b.now += moveHeldMillis
+	b.checkout("s2")
+	b.contract(amended(2))
+	b.contract(amended(2, byHand))
+	want("s2")
+	b.must(command.BeginMovePayload{Customer: "a", Move: b.ids.New()})
+	b.now += moveHeldMillis
+	b.checkout("s3")
+	want("s3")
+	b.contract(amended(4)) // a late report
+	want("s3")
+	for _, p := range []command.LeaveCheckoutPayload{{Customer: "a", Session: "s2"},
+		{Customer: "b", Session: "s3"}, {Customer: "nobody", Session: "s3"}} {
+		b.must(p)
+		want("s3")
+	}
+	b.must(command.LeaveCheckoutPayload{Customer: "a", Session: "s3"})
+	want("", "s3")
+	b.must(command.LeaveCheckoutPayload{Customer: "a", Session: "s3"})
+	want("")
+	b.contract(amended(4, func(c *state.Contract) { c.Standing = state.ContractEnded }))
+	b.checkout("s4")
+	b.must(command.ChooseFreePayload{Customer: "a"})
+	want("", "s4")
+	b.contract(contract("d", func(c *state.Contract) { c.Created = 2 })) // s4 was paid
+	b.stands("PRO", true, "")
+}
+
 // TestContractsOfTheRemovedEnd: whatever is reported of a removed customer's contracts, and when,
 // each must be ended, once.
 func TestContractsOfTheRemovedEnd(t *testing.T) {

@@ -202,6 +202,7 @@ func registerAll(m *FSM) {
 	register(m, seedPlans)
 	register(m, noteSpace)
 	register(m, endCheckout)
+	register(m, leaveOneCheckout)
 	register(m, askExport)
 	register(m, endExport)
 	register(m, dropExport)

@@ -155,6 +155,16 @@ func shrink(sums *Sums, times float64) bool {
 	return true
 }
 
+// stored returns sums as they are read from a page's record.
+func stored(t *testing.T, sums *Sums) *Sums {
+	t.Helper()
+	read, err := Decode(sums.EncodePage())
+	if err != nil {
+		t.Fatal(err)
+	}
+	return read
+}
+
 // judged counts the results for some histories.
 type judged struct{ faults, held, sound, heldSound int }
 
@@ -163,11 +173,11 @@ func (j *judged) judge(t *testing.T, seed uint64, missed map[string]int) {
 	s := newSite(seed)
 	var before []*Sums
 	for range FewestBefore + s.IntN(MostBefore-FewestBefore+1) {
-		before = append([]*Sums{s.run()}, before...)
+		before = append([]*Sums{stored(t, s.run())}, before...)
 	}
 	sound := s.run()
 	j.sound++
-	if odd := Judge(sound, before); odd != nil {
+	if odd := Judge(stored(t, sound), before); odd != nil {
 		j.heldSound++
 		t.Logf("seed %d: a sound run is held: %v", seed, odd)
 	}
@@ -177,7 +187,7 @@ func (j *judged) judge(t *testing.T, seed uint64, missed map[string]int) {
 			continue // the site has no suitable field
 		}
 		j.faults++
-		if Judge(sound, before) != nil {
+		if Judge(stored(t, sound), before) != nil {
 			j.held++
 		} else {
 			missed[fault.name]++

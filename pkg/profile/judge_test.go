@@ -214,6 +214,30 @@ func TestSimulatedHistories(t *testing.T) {
 	}
 }
 
+// TestEstimatesAreJudged: pages with so many fields that few hashes of each have room make no sound
+// run odd.
+func TestEstimatesAreJudged(t *testing.T) {
+	const fields = 130
+	number := 0
+	run := func() *Sums {
+		s := &Sums{}
+		for range 60 {
+			row := `{"_":0`
+			for field := range fields {
+				number++
+				row += fmt.Sprintf(`,"f%03d":"v %06d"`, field, number)
+			}
+			s.Add([]byte(row + "}"))
+		}
+		return stored(t, s)
+	}
+	for n := range 20 {
+		if odd := Judge(run(), []*Sums{run(), run(), run()}); odd != nil {
+			t.Errorf("history %d: %v", n, odd)
+		}
+	}
+}
+
 // TestJudge: oddities are explained in words, and without enough earlier runs nothing is odd.
 func TestJudge(t *testing.T) {
 	run := func(rows, filled int, price, title string) *Sums {

@@ -3,6 +3,7 @@ package controlplane
 import (
 	"cmp"
 	"context"
+	"encoding/json"
 	"log/slog"
 	"maps"
 	"slices"
@@ -213,6 +214,10 @@ func (l *lists) EachRecord(_ context.Context, job ids.ID, visit func(rowstore.Re
 		}
 	}
 	return nil
+}
+
+func (l *lists) Scan(_ context.Context, q rowstore.ScanQuery) ([]json.RawMessage, int64, error) {
+	return nil, q.Upto, nil
 }
 
 func (l *lists) Seal(ctx context.Context, job ids.ID, _ func(model.Unit, bool) bool) error {

@@ -12,12 +12,10 @@ import (
 // scrapedAtLayout is ISO 8601 in UTC with milliseconds.
 const scrapedAtLayout = "2006-01-02T15:04:05.000Z"
 
-// mostSums bounds the sums in a page's record, in bytes, because many records are read at a time.
-// For a page with more, summing up the run reads the rows themselves.
-const mostSums = 8 << 10
-
 // sumRows sums up the rows of a page before they are completed; sums is reused. The sums go into
-// the page's record: of two pages of one unit, those of the record that stands count.
+// the page's record: of two pages of one unit, those of the record that stands count. The record
+// has no room for the names and counts of hundreds of fields. The run is then summed up by its
+// rows.
 func sumRows(p *model.Page, sums *profile.Sums) {
 	if len(p.Rows) == 0 {
 		return
@@ -26,9 +24,7 @@ func sumRows(p *model.Page, sums *profile.Sums) {
 	for _, row := range p.Rows {
 		sums.Add(row)
 	}
-	if encoded := sums.Append(nil); len(encoded) <= mostSums {
-		p.Sums = encoded
-	}
+	p.Sums = sums.EncodePage()
 }
 
 // completeRows completes a page's rows to documents: the extractor's object, then the server's

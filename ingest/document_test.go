@@ -59,13 +59,33 @@ func TestCompleteRows(t *testing.T) {
 	}
 }
 
-// A page's sums are made from its rows as they came, and a page without rows has none.
+// manyRows returns the rows of a page, which differ in each field.
+func manyRows(rows, fields int) (made [][]byte) {
+	for n := range rows {
+		row := fmt.Sprintf(`{"n":%d`, n)
+		for field := range fields - 1 {
+			row += fmt.Sprintf(`,"field %d":"%d of %d"`, field, n, field)
+		}
+		made = append(made, []byte(row+"}"))
+	}
+	return made
+}
+
+// A page's sums are made from its rows as they came, however many these are. A page without rows,
+// or with hundreds of fields, has none.
 func TestSumRows(t *testing.T) {
 	p := model.Page{Rows: [][]byte{[]byte(`{"t":1}`), []byte(`{"t":null,"_x":1}`)}}
 	sumRows(&p, &profile.Sums{})
 	sums, err := profile.Decode(p.Sums)
 	if err != nil || sums.Rows != 2 || len(sums.Fields) != 1 || sums.Fields[0].Filled() != 1 {
 		t.Errorf("%+v, %v", sums, err)
+	}
+	many := model.Page{Rows: manyRows(100, 12)}
+	sumRows(&many, &profile.Sums{})
+	sums, err = profile.Decode(many.Sums)
+	if err != nil || sums.Rows != 100 || len(sums.Fields) != 12 ||
+		sums.Fields[11].Filled() != 100 {
+		t.Errorf("of many rows: %d bytes, %v", len(many.Sums), err)
 	}
 	var wide strings.Builder
 	for n := range 500 {
@@ -87,6 +107,14 @@ func BenchmarkSumRows(b *testing.B) {
 	var sums profile.Sums
 	for b.Loop() {
 		sumRows(&model.Page{Rows: [][]byte{row}}, &sums)
+	}
+}
+
+func BenchmarkSumManyRows(b *testing.B) {
+	rows := manyRows(100, 12)
+	var sums profile.Sums
+	for b.Loop() {
+		sumRows(&model.Page{Rows: rows}, &sums)
 	}
 }
 

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"log/slog"
 	"runtime"
 	"sync"
 	"time"
@@ -34,7 +35,7 @@ type ReExtracting interface {
 	EachRecord(ctx context.Context, job ids.ID, visit func(rowstore.Record) error) error
 }
 
-// ReExtractConfig configures ReExtract. Readers, Rates and Point may be left out.
+// ReExtractConfig configures ReExtract. Readers, Logger, Rates and Point may be left out.
 type ReExtractConfig struct {
 	Client interface {
 		client.Proposer
@@ -47,6 +48,7 @@ type ReExtractConfig struct {
 	Clock   clock.Clock
 	Reader  *reading.Guard // wraps the reading of pages
 	Readers int            // pages read at once; GOMAXPROCS when 0
+	Logger  *slog.Logger   // nil: nothing is logged
 	Rates   ecb.Rates      // for currency rules; the bundled table when nil
 	// Point is called at named places, so that tests can end the process there. They are
 	// "work.reextract.before_put", "work.reextract.after_put", "work.reextract.after_seal" and
@@ -68,6 +70,9 @@ func ReExtract(config ReExtractConfig) work.Kind {
 	}
 	if config.Readers <= 0 {
 		config.Readers = runtime.GOMAXPROCS(0)
+	}
+	if config.Logger == nil {
+		config.Logger = slog.New(slog.DiscardHandler)
 	}
 	if config.Rates == nil {
 		config.Rates = ecb.Bundled()
@@ -127,7 +132,13 @@ func (c *ReExtractConfig) step(ctx context.Context, item work.Item) (work.Outcom
 		return work.Outcome{}, err
 	}
 	c.Point("work.reextract.after_seal")
-	return c.end(ctx, client.EndReExtract{Job: job.ID, Done: r.tally.done()})
+	judging := client.Judging{Store: c.Store, History: c.History, Within: client.JudgedWithin,
+		Logger: c.Logger}
+	odd, err := judging.JudgeInTime(ctx, view, job)
+	if err != nil {
+		return work.Outcome{}, err
+	}
+	return c.end(ctx, client.EndReExtract{Job: job.ID, Done: r.tally.done(), Odd: odd})
 }
 
 func (c *ReExtractConfig) end(ctx context.Context, how client.EndReExtract) (work.Outcome, error) {

@@ -23,6 +23,8 @@ const (
 	mostHashes = 256
 	allHashes  = 8_192
 	fewHashes  = 16
+	// pageBytes bounds the sums in a page's record, because many records are read at a time
+	pageBytes = 8 << 10
 )
 
 // Flags in a field's first byte, besides its kinds.
@@ -34,7 +36,29 @@ const (
 var errSums = errors.New("profile: not an encoding of sums")
 
 // Append appends the encoding of sums.
-func (s *Sums) Append(to []byte) []byte {
+func (s *Sums) Append(to []byte) []byte { return s.append(to, s.mostHashes()) }
+
+// EncodePage encodes the sums of a page for its record. It halves the hashes of each field until
+// the record has room, so only estimates of distinct values suffer. nil: one hash is too much.
+func (s *Sums) EncodePage() []byte {
+	hashes := s.mostHashes()
+	encoded := s.append(nil, hashes)
+	for len(encoded) > pageBytes {
+		if hashes /= 2; hashes == 0 {
+			return nil
+		}
+		encoded = s.append(nil, hashes)
+	}
+	return encoded
+}
+
+// mostHashes returns how many hashes of a field are encoded if there is room.
+func (s *Sums) mostHashes() int {
+	return max(min(mostHashes, allHashes/max(len(s.Fields), 1)), fewHashes)
+}
+
+// append appends the encoding with at most so many hashes of each field.
+func (s *Sums) append(to []byte, hashes int) []byte {
 	to = slices.Grow(to, 16+32*len(s.Fields)) // enough for a page with one row
 	to = binary.AppendUvarint(append(to, version), s.Rows)
 	more := byte(0)
@@ -42,12 +66,10 @@ func (s *Sums) Append(to []byte) []byte {
 		more = 1
 	}
 	to = binary.AppendUvarint(append(to, more), uint64(len(s.Fields)))
-	fields := max(len(s.Fields), 1)
-	most := max(min(mostHashes, allHashes/fields), fewHashes)
-	mostBuckets := max(min(MaxBuckets, allBuckets/fields), fewBuckets)
+	mostBuckets := max(min(MaxBuckets, allBuckets/max(len(s.Fields), 1)), fewBuckets)
 	for _, f := range s.Fields {
 		to = append(binary.AppendUvarint(to, uint64(len(f.Name))), f.Name...)
-		to = f.append(to, most, mostBuckets)
+		to = f.append(to, hashes, mostBuckets)
 	}
 	return to
 }

@@ -152,6 +152,9 @@ func (j *judging) field() (odd []Oddity) {
 		}
 	}
 	variety := j.usual(varietyOf)
+	if _, exact := now.Distinct(); !exact { // an estimate is as good as its hashes are many
+		few = max(few, chance/math.Sqrt(float64(len(now.values.hashes))))
+	}
 	if various, _ := varietyOf(now); !j.other && variety.leaves(various, freeVariety, few) {
 		add(Variety, "%.0f different values in 100, where there were %.0f to %.0f",
 			100*math.Exp(various), 100*math.Exp(variety.low), 100*math.Exp(variety.high))

@@ -160,6 +160,43 @@ func TestSumsAreBounded(t *testing.T) {
 	}
 }
 
+// TestPagesAreEncoded: the sums of a page fit its record, and merge to those of the whole run. Only
+// estimates of distinct values are less exact the more fields there are.
+func TestPagesAreEncoded(t *testing.T) {
+	for fields, off := range map[int]float64{1: 0.15, 12: 0.15, 60: 0.6, 100: 0.6} {
+		whole, merged, page := &Sums{}, &Sums{}, &Sums{}
+		for n := range 2_000 {
+			row := `{"_":0`
+			for field := range fields {
+				row += fmt.Sprintf(`,"field %d":"%d of %d"`, field, n, field)
+			}
+			whole.Add([]byte(row + "}"))
+			if page.Add([]byte(row + "}")); page.Rows < 100 {
+				continue
+			}
+			encoded := page.EncodePage()
+			read, err := Decode(encoded)
+			if err != nil || len(encoded) > pageBytes {
+				t.Fatalf("%d fields: %d bytes, %v", fields, len(encoded), err)
+			}
+			merged.Merge(read)
+			page.Reset()
+		}
+		for n, f := range merged.Fields {
+			want := whole.Fields[n]
+			distinct, _ := f.Distinct()
+			if f.Name != want.Name || f.Kinds != want.Kinds || f.Length != want.Length ||
+				math.Abs(float64(distinct)/2_000-1) > off {
+				t.Errorf("%d fields: %+v with %d values, want %+v", fields, f, distinct, want)
+				break
+			}
+		}
+		if merged.Rows != whole.Rows || len(merged.Fields) != fields {
+			t.Errorf("%d fields: %d rows, %d fields", fields, merged.Rows, len(merged.Fields))
+		}
+	}
+}
+
 func FuzzDecode(f *testing.F) {
 	f.Add([]byte{})
 	f.Add(sumOf(`{"a":1,"b":"x"}`, `{"a":2}`).Append(nil))

@@ -18,8 +18,10 @@ import (
 
 // Limits of how far back a comparison looks.
 const (
-	// runsBack is how many runs of a scraper are considered for the comparison.
-	runsBack = 200
+	// runsBack is how many runs of a scraper are looked at, most of which may be failed or held
+	// back. The rows of comparedBack are looked for.
+	runsBack     = 2_000
+	comparedBack = 200
 	// pagesBack bounds the pages that are read beyond the fewest runs needed.
 	pagesBack = 200_000
 )
@@ -106,7 +108,7 @@ func (r Resource) runsBefore(ctx context.Context, from *operation.Caller,
 			ownership.Reads(from.View, from.Customer, j.Customer, j.Group) {
 			jobs = append(jobs, j)
 		}
-		return seen < runsBack
+		return seen < runsBack && len(jobs) < comparedBack
 	})
 	if err != nil {
 		return nil, fmt.Errorf("runs before %s: %w", job.ID, err)

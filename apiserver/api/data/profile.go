@@ -16,15 +16,12 @@ import (
 	"shoal.dev/shoal/controlplane/client"
 	"shoal.dev/shoal/pkg/fault"
 	"shoal.dev/shoal/pkg/ids"
-	"shoal.dev/shoal/pkg/model"
 	"shoal.dev/shoal/pkg/profile"
 	"shoal.dev/shoal/pkg/rowstore"
 )
 
 // Records reads the page records of runs from a row store.
-type Records interface {
-	EachRecord(ctx context.Context, job ids.ID, visit func(rowstore.Record) error) error
-}
+type Records = client.Recorded
 
 const (
 	// The first exampleRows rows are searched for examples. A field gets up to maxExamples of up to
@@ -114,8 +111,7 @@ func (r Resource) profile() *operation.Operation {
 	})
 }
 
-// sums adds up the sums that were stored with a run's pages. If a page has none, because an older
-// program stored it, all rows are read.
+// sums adds up the sums that were stored with a run's pages. If a page has none, all rows are read.
 func (r Resource) sums(ctx context.Context, job *client.Job, scope rowstore.Scope) (*profile.Sums,
 	error) {
 	upto, err := r.Store.Horizon(ctx)
@@ -126,21 +122,11 @@ func (r Resource) sums(ctx context.Context, job *client.Job, scope rowstore.Scop
 	if err != nil {
 		return nil, fmt.Errorf("sums of run %s: %w", job.ID, err)
 	}
-	sums, whole := &profile.Sums{}, true
-	err = r.Records.EachRecord(ctx, job.ID, func(record rowstore.Record) error {
-		if !whole || record.Outcome != model.Delivered || record.Items == 0 {
-			return nil
-		}
-		of, err := profile.Decode(record.Sums)
-		if whole = err == nil && of.Rows == uint64(record.Items); whole {
-			sums.Merge(of)
-		}
-		return nil
-	})
+	sums, err := client.StoredSums(ctx, r.Records, job.ID)
 	if err != nil {
-		return nil, fmt.Errorf("sums of run %s: %w", job.ID, err)
+		return nil, err
 	}
-	if whole {
+	if sums != nil {
 		return sums, watch.Check(ctx)
 	}
 	sums = &profile.Sums{}

@@ -53,20 +53,23 @@ func TestComparisonGoesOnByParts(t *testing.T) {
 	}
 }
 
-// Exactly lookedBack runs are considered for the comparison.
+// Exactly lookedBack runs are looked at for the comparison.
 func TestRunsLookedBackAt(t *testing.T) {
 	r := newRig(t)
-	r.client.Must(t, client.AdjustWallet{Customer: "alice", Entry: r.ids.New(), Amount: 1_000_000})
+	r.client.Must(t, client.AdjustWallet{Customer: "alice", Entry: r.ids.New(),
+		Amount: 100_000_000})
 	r.run(rowA)
 	r.work()
 	for between, wanted := range []int{1, 1} {
-		for range 199 + between {
-			r.rerun()
+		for range 1_999 + between {
+			stopped := r.delivered()
+			r.client.Must(t, client.StopRun{Customer: "alice", Job: stopped})
+			r.client.CloseRun(t, stopped)
 		}
 		r.run(fmt.Sprintf(`{"sku":"%d"}`, between))
 		r.work()
 		if told := r.told(); len(told) != wanted {
-			t.Fatalf("%d runs between: told %+v", 199+between, told)
+			t.Fatalf("%d runs between: told %+v", 1_999+between, told)
 		}
 	}
 }

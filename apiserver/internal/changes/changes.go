@@ -27,8 +27,10 @@ import (
 const (
 	// MaxRows is how many rows of each run are compared: five parts of the keys, each a step.
 	MaxRows = 1_000_000
-	// lookedBack is how many runs of a scraper are considered for the comparison.
-	lookedBack = 200
+	// lookedBack is how many runs of a scraper are looked at, most of which may be failed or held
+	// back. extractsBack is how many of them may be runs of kept bodies.
+	lookedBack   = 2_000
+	extractsBack = 200
 	// maxTries is how often in a row a comparison may fail before the customer is told.
 	maxTries = 8
 	// maxExamples is how many rows are shown, in at most exampleBytes each.
@@ -177,7 +179,7 @@ func (t *teller) findOlder(ctx context.Context, view *client.View, c *comparison
 			return false
 		}
 		seen++
-		return seen < lookedBack
+		return seen < lookedBack && len(extracts) < extractsBack
 	})
 	if err != nil {
 		return fmt.Errorf("apiserver: runs before %s: %w", c.job.ID, err)

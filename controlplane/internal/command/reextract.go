@@ -55,6 +55,7 @@ type EndReExtractPayload struct {
 	Job     ids.ID      `cbor:"1,keyasint"`
 	Done    ReExtracted `cbor:"2,keyasint"`
 	Message string      `cbor:"3,keyasint,omitempty"`
+	Odd     string      `cbor:"4,keyasint,omitempty"` // as in CloseRunPayload
 }
 
 // Declaration implements Payload.

@@ -101,8 +101,8 @@ func endReExtract(tx *state.Tx, p command.EndReExtractPayload) (command.None, er
 	if ended.Delivered == 0 && ended.Errors > 0 {
 		ended.State, ended.Message = model.Failed, "no page was delivered"
 	}
+	held := holds(tx, &ended, p.Odd)
 	closeImport(tx, &ended, known, nil)
-	notifyRun(tx, &ended)
-	watchEnded(tx, &ended)
+	conclude(tx, &ended, held, p.Odd)
 	return command.None{}, nil
 }

@@ -229,14 +229,9 @@ func closeRun(tx *state.Tx, p command.CloseRunPayload) (command.None, error) {
 			closed.State, closed.Message = model.Failed, "no page was delivered"
 		}
 	}
+	held := holds(tx, &closed, p.Odd)
 	tx.PutJob(&closed)
-	switch {
-	case hold(tx, &closed, p.Odd):
-		notifyHeld(tx, &closed)
-	case closed.State != model.Stopped:
-		notifyRun(tx, &closed)
-		watchEnded(tx, &closed)
-	}
+	conclude(tx, &closed, held, p.Odd)
 	tx.DropRun(p.Job)
 	pruneRecipes(tx, job.Scraper)
 	uncountTrial(tx, &closed)

@@ -4,11 +4,14 @@ import (
 	"fmt"
 	"strings"
 	"testing"
+	"time"
 
 	"shoal.dev/shoal/controlplane/internal/command"
 	"shoal.dev/shoal/controlplane/internal/state"
 	"shoal.dev/shoal/pkg/ids"
 	"shoal.dev/shoal/pkg/model"
+	"shoal.dev/shoal/pkg/rowstore"
+	"shoal.dev/shoal/pkg/work"
 )
 
 // quarantined makes a scraper in a group that holds unusual runs back.
@@ -22,7 +25,7 @@ func (b *bench) quarantined(name string) (scraper ids.ID) {
 }
 
 // Repeats and other orders change nothing: a run is held back once, reported once, and released for
-// good.
+// good. Its release is told as its completion.
 func TestRunIsHeldOnce(t *testing.T) {
 	b := newBench(t)
 	scraper := b.quarantined("Shop")
@@ -33,7 +36,9 @@ func TestRunIsHeldOnce(t *testing.T) {
 	b.must(command.CloseRunPayload{Job: job, Odd: "few rows"})
 	b.now++
 	b.must(command.CloseRunPayload{Job: job, Odd: "no rows"})
-	want := state.HeldRun{Job: job, Customer: "a", Scraper: scraper, Why: "few rows", At: 7_000}
+	charged := b.view().Job(job).Charged
+	want := state.HeldRun{Job: job, Customer: "a", Scraper: scraper, Why: "few rows", At: 7_000,
+		Pages: 1, Items: 3, Micros: charged}
 	if held := b.view().HeldRun(job); held == nil || *held != want {
 		t.Fatalf("held: %+v, want %+v", held, want)
 	}
@@ -51,6 +56,12 @@ func TestRunIsHeldOnce(t *testing.T) {
 		if held := b.view().HeldRunsOf("a"); len(held) > 0 {
 			t.Errorf("held after its release: %+v", held[0])
 		}
+	}
+	all = told(b.view(), "a")
+	if len(all) != 2 || all[0].Event != model.RunCompleted || all[0].Message != "" ||
+		all[0].Name != "Shop" || all[0].Subject != job || all[0].Items != 3 ||
+		all[0].Micros != charged {
+		t.Errorf("told of its release: %+v", all)
 	}
 	b.must(command.CloseRunPayload{Job: job, Odd: "few rows"})
 	if b.view().HeldRun(job) != nil {
@@ -84,30 +95,79 @@ func TestWhatIsNotHeld(t *testing.T) {
 	}
 }
 
-// A customer's held runs are bounded in number, and each reason in bytes.
+// A customer's held runs are bounded in number, and each reason in bytes. Beyond the bound an odd
+// run fails, so that neither it nor another one begins to count. Marks of runs without rows go
+// first.
 func TestHeldRunsAreBounded(t *testing.T) {
 	b := newBench(t)
 	scraper := b.quarantined("Shop")
-	first := b.ids.New()
-	b.index++
-	err := b.m.Store().Update(b.index, b.now, func(tx *state.Tx) error {
-		tx.PutHeldRun(&state.HeldRun{Job: first, Customer: "a", At: 1})
-		for n := range maxHeldRuns - 1 {
-			tx.PutHeldRun(&state.HeldRun{Job: b.ids.New(), Customer: "a", Why: fmt.Sprint(n),
-				At: 2})
+	first, orphan, odd := b.ids.New(), b.ids.New(), "x"+strings.Repeat("ö", command.MaxWhy)
+	change := func(change func(tx *state.Tx)) {
+		t.Helper()
+		b.index++
+		if err := b.m.Store().Update(b.index, b.now, func(tx *state.Tx) error {
+			change(tx)
+			return nil
+		}); err != nil {
+			t.Fatal(err)
 		}
-		return nil
-	})
-	if err != nil {
-		t.Fatal(err)
 	}
+	change(func(tx *state.Tx) {
+		tx.PutHeldRun(&state.HeldRun{Job: first, Customer: "a", Scraper: scraper, At: 1})
+		tx.PutHeldRun(&state.HeldRun{Job: orphan, Customer: "a", Scraper: scraper, At: 2})
+		for n := range maxHeldRuns - 2 {
+			tx.PutHeldRun(&state.HeldRun{Job: b.ids.New(), Customer: "a", Scraper: scraper,
+				Why: fmt.Sprint(n), At: 2})
+		}
+	})
 	b.now = 9
-	job := b.run(scraper, 1, model.Delivered)
-	b.must(command.CloseRunPayload{Job: job, Odd: "x" + strings.Repeat("ö", command.MaxWhy)})
+	failed := b.run(scraper, 1, model.Delivered)
+	b.must(command.CloseRunPayload{Job: failed, Odd: odd})
 	v := b.view()
-	if held := v.HeldRunsOf("a"); len(held) != maxHeldRuns || v.HeldRun(first) != nil ||
+	if job := v.Job(failed); job.State != model.Failed || job.Shows() || v.HeldRun(failed) != nil ||
+		!strings.Contains(job.Message, "xöö") || len(job.Message) > command.MaxWhy {
+		t.Errorf("without room it is %+v", job)
+	}
+	if all := told(v, "a"); len(all) != 1 || all[0].Event != model.RunFailed {
+		t.Errorf("told: %+v", all)
+	}
+	if held := v.HeldRunsOf("a"); len(held) != maxHeldRuns || v.HeldRun(first) == nil {
+		t.Errorf("%d are held", len(held))
+	}
+	change(func(tx *state.Tx) {
+		tx.PutHeldRun(&state.HeldRun{Job: orphan, Customer: "a", Scraper: b.ids.New(), At: 2})
+		tx.PutWork(&state.Work{ID: b.ids.New(), Kind: work.Expire,
+			Progress: rowstore.NoteExpiry(time.UnixMilli(2))})
+	})
+	job := b.run(scraper, 1, model.Delivered)
+	b.must(command.CloseRunPayload{Job: job, Odd: odd})
+	v = b.view()
+	if held := v.HeldRunsOf("a"); len(held) != maxHeldRuns-1 || v.HeldRun(first) != nil ||
+		v.HeldRun(orphan) != nil ||
 		v.HeldRun(job).Why != "x"+strings.Repeat("ö", (command.MaxWhy-1)/2) {
 		t.Errorf("%d are held", len(held))
+	}
+}
+
+// A run of kept bodies is held back like any other, and completes by its release.
+func TestReExtractIsHeld(t *testing.T) {
+	b := newBench(t)
+	begin := b.reExtract(b.quarantined("Shop"))
+	b.must(begin)
+	end := command.EndReExtractPayload{Job: begin.Job, Odd: "few rows",
+		Done: command.ReExtracted{Success: 1, Items: 2, Pages: 1, Delivered: 1}}
+	for range 2 {
+		b.must(end)
+	}
+	if job, held := b.view().Job(begin.Job), b.view().HeldRun(begin.Job); held == nil ||
+		held.Why != "few rows" || job.State != model.Completed {
+		t.Errorf("%+v is held: %+v", job, held)
+	}
+	b.must(command.ReleaseRunPayload{Customer: "a", Job: begin.Job})
+	all := told(b.view(), "a")
+	if len(all) != 2 || all[0].Event != model.RunCompleted || all[0].Items != 2 ||
+		all[1].Event != model.RunAnomaly {
+		t.Errorf("told: %+v", all)
 	}
 }
 

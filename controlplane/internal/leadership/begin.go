@@ -7,6 +7,7 @@ import (
 	"slices"
 	"time"
 
+	"shoal.dev/shoal/controlplane/client"
 	"shoal.dev/shoal/controlplane/internal/command"
 	"shoal.dev/shoal/controlplane/internal/dispatch"
 	"shoal.dev/shoal/controlplane/internal/shards"
@@ -14,6 +15,7 @@ import (
 	"shoal.dev/shoal/controlplane/internal/steps"
 	"shoal.dev/shoal/pkg/fault"
 	"shoal.dev/shoal/pkg/model"
+	"shoal.dev/shoal/pkg/rowstore"
 )
 
 // lead runs one leadership until ctx ends. It fails only when this node cannot lead this cluster.
@@ -104,6 +106,18 @@ func (h *Holder) addPrices(ctx context.Context) (ok bool) {
 	return err == nil
 }
 
+// pastRuns serves a history with the runs that have left the state.
+type pastRuns struct {
+	client.Past
+	of Store
+}
+
+// PastRuns implements client.Past.
+func (p pastRuns) PastRuns(ctx context.Context, q rowstore.PastQuery) ([]rowstore.PastRecord,
+	error) {
+	return p.of.PastRuns(ctx, q)
+}
+
 // adopt builds the leadership's memory from the replicated state, between two commands. Earlier
 // commands are in the state; later ones are observed.
 func (h *Holder) adopt(ctx context.Context, term, began uint64) *Leadership {
@@ -115,6 +129,9 @@ func (h *Holder) adopt(ctx context.Context, term, began uint64) *Leadership {
 		marksWanted: map[uint16]struct{}{}, told: map[string]time.Time{}}
 	store := h.node.Store
 	view := h.node.View
+	judging := client.Judging{Store: h.config.Store,
+		History: client.NewHistory(pastRuns{of: h.config.Store}), Within: client.JudgedWithin,
+		Logger: h.config.Logger}
 	defer h.node.Between()()
 	l.dispatcher = dispatch.New(dispatch.Config{Leader: began, Newest: store().LastDispatch(),
 		Shards: int(h.config.Shards), Window: h.config.Window, HostOf: h.config.HostOf,
@@ -127,9 +144,11 @@ func (h *Holder) adopt(ctx context.Context, term, began uint64) *Leadership {
 		Log:   h.config.Log, IDs: h.config.IDs,
 		NowMicros: func() int64 { return h.config.Clock.Now().UnixMicro() },
 		Spare:     l.spares,
-		Judge:     judging{view, h.config.Store, judgedWithin, h.config.Logger}.judgeInTime,
-		Unread:    l.tellUnread,
-		Point:     h.config.Point, Counts: &l.metrics.steps, Tracer: h.config.Tracer}
+		Judge: func(ctx context.Context, job *state.Job) (string, error) {
+			return judging.JudgeInTime(ctx, view(), job)
+		},
+		Unread: l.tellUnread,
+		Point:  h.config.Point, Counts: &l.metrics.steps, Tracer: h.config.Tracer}
 	for _, job := range view().OpenJobs() {
 		store().ReadRun(job.ID, func(run *state.Run) {
 			if run != nil {

@@ -6,6 +6,7 @@ import (
 	"sync"
 	"time"
 
+	"shoal.dev/shoal/controlplane/client"
 	"shoal.dev/shoal/controlplane/internal/state"
 	"shoal.dev/shoal/pkg/ids"
 )
@@ -135,5 +136,5 @@ func (c *closings) next(view *state.View, closable []ids.ID) (next closing) {
 
 // takesLong says whether closing a run may mean reading many records.
 func takesLong(view *state.View, job *state.Job) bool {
-	return isJudged(view, job) || job.Pages > quickPages
+	return client.IsJudged(view, job) || job.Pages > quickPages
 }

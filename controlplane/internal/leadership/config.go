@@ -2,6 +2,7 @@ package leadership
 
 import (
 	"context"
+	"encoding/json"
 	"log/slog"
 	"time"
 
@@ -53,6 +54,7 @@ type Store interface {
 	PastRuns(ctx context.Context, q rowstore.PastQuery) ([]rowstore.PastRecord, error)
 	ExpirePast(ctx context.Context, before time.Time) error
 	PastHead(ctx context.Context, path rowstore.Path) (uint64, error)
+	Scan(ctx context.Context, q rowstore.ScanQuery) ([]json.RawMessage, int64, error)
 	Free(ctx context.Context) (bytes uint64, known bool, err error)
 }
 

@@ -13,6 +13,11 @@ type HeldRun struct {
 	Scraper  ids.ID `cbor:"3,keyasint"`
 	Why      string `cbor:"4,keyasint"` // in words
 	At       int64  `cbor:"5,keyasint"` // Unix milliseconds
+	// as in Notice, for the one of its release
+	Pages  uint64 `cbor:"6,keyasint,omitempty"`
+	Items  uint64 `cbor:"7,keyasint,omitempty"`
+	Errors uint32 `cbor:"8,keyasint,omitempty"`
+	Micros int64  `cbor:"9,keyasint,omitempty"`
 }
 
 var heldRunsTable = define(HeldRunsSince, "heldRuns",

@@ -129,7 +129,8 @@ func (n *node) buildIngest(context.Context) error {
 	n.worker.Add(ingest.Import(importing))
 	n.worker.Add(ingest.Merge(importing))
 	reading := ingest.ReExtractConfig{Client: client, Store: n.services.store, History: history,
-		IDs: n.ids, Clock: n.clock, Reader: n.reader.For(identity.Ingest), Point: n.point}
+		IDs: n.ids, Clock: n.clock, Reader: n.reader.For(identity.Ingest), Point: n.point,
+		Logger: n.forRole(identity.Ingest)}
 	if n.services.blobs != nil { // a nil pointer would make a non-nil interface
 		reading.Bodies = n.services.blobs
 	}

@@ -1,0 +1,77 @@
+package ingest
+
+import (
+	"strings"
+	"testing"
+	"time"
+
+	"shoal.dev/shoal/controlplane/client"
+	"shoal.dev/shoal/pkg/model"
+	"shoal.dev/shoal/pkg/rowstore"
+)
+
+// earlier makes a run with some rows on one page, without kept bodies.
+func (c *crawled) earlier(rows int) {
+	c.t.Helper()
+	run := client.LaunchRun{Job: c.ids.New(), Entry: c.ids.New(), Customer: "ann",
+		Scraper: c.scraper, List: c.ids.New(), Links: 1, Tiers: model.TiersOf(model.Plain)}
+	c.client.Must(c.t, run)
+	page := &model.Page{Job: run.Job, Fetch: c.ids.New(), Outcome: model.Delivered, Last: true,
+		At: c.clock.Now().UnixMicro(), PriceRow: "tier:plain", Quantity: 1}
+	for range rows {
+		page.Rows = append(page.Rows, []byte(`{"a":"old"}`))
+	}
+	receipts, err := c.store.PutPages(c.t.Context(), []rowstore.PageWrite{{Page: page,
+		Job: rowstore.Job{ID: run.Job, Customer: "ann", Group: c.group, Scraper: c.scraper,
+			Started: c.clock.Now().UnixMicro()}}})
+	if err != nil {
+		c.t.Fatal(err)
+	}
+	c.client.Dispatch(c.t, run.Job, 0)
+	if err := c.client.Settle(c.t.Context(), []model.Receipt{*receipts[0]}, nil); err != nil {
+		c.t.Fatal(err)
+	}
+	if err := c.store.Seal(c.t.Context(), run.Job, nil); err != nil {
+		c.t.Fatal(err)
+	}
+	c.client.CloseRun(c.t, run.Job)
+	c.clock.Advance(time.Second)
+}
+
+// A run of kept bodies is compared with the runs before it. With a selector that finds little it is
+// held back.
+func TestOddReExtractIsHeld(t *testing.T) {
+	onEachStore(t, func(t *testing.T, start starter) {
+		const links, found = 40, 4
+		var pages []crawledPage
+		for seq := range links {
+			body := "<b>old</b>"
+			if seq < found {
+				body += "<i>old</i>"
+			}
+			pages = append(pages, crawledPage{unit: model.Unit{Seq: uint32(seq)}, body: body,
+				kept: true, outcome: model.Delivered})
+		}
+		c := newCrawled(t, start, pages...)
+		group := c.client.View().Group(c.group)
+		c.client.Must(t, client.PutGroup{ID: group.ID, Customer: "ann", Name: group.Name,
+			DataTable: group.DataTable, StartType: "MANUAL", Quarantine: true})
+		for range 2 {
+			c.earlier(links)
+		}
+		wrong := selectors
+		wrong.Fields = []model.Field{{Name: "a", Selector: "i", Kind: model.Text}}
+		odd := c.begin(wrong)
+		c.step(odd)
+		if held := c.client.View().HeldRun(odd); held == nil ||
+			!strings.HasPrefix(held.Why, "4 rows, where the last runs had 40 to 40") {
+			t.Errorf("held: %+v", held)
+		}
+		sound := c.begin(selectors)
+		c.step(sound)
+		view := c.client.View()
+		if held := view.HeldRun(sound); held != nil || view.Job(sound).Items != links {
+			t.Errorf("%+v is held: %+v", view.Job(sound), held)
+		}
+	})
+}

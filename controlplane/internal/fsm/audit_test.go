@@ -131,40 +131,6 @@ func TestTheTrailTellsWhatWasDone(t *testing.T) {
 	}
 }
 
-// An entry is bounded, however much a command changes, and counts the rest.
-func TestAuditEntriesAreBounded(t *testing.T) {
-	b := newBench(t)
-	for n := range 80 {
-		b.must(command.MintKeyPayload{ID: ids.ID{1, byte(n)}, Customer: "a",
-			Prefix: fmt.Sprint(n), Name: strings.Repeat("n", 4_000), Scope: model.ScopeUser})
-	}
-	largest := 0
-	for _, e := range b.trail() {
-		record, err := archive.EncodeAudit(e)
-		if err != nil {
-			t.Fatal(err)
-		}
-		largest = max(largest, len(record.Body))
-	}
-	if largest > 1_000 {
-		t.Errorf("an entry of a long text has %d bytes", largest)
-	}
-	err := b.m.Store().Update(b.index+1, 1, func(tx *state.Tx) error {
-		for _, key := range tx.Keys("a") {
-			tx.RemoveKey(key)
-		}
-		tx.Audit("many")
-		return nil
-	})
-	if err != nil {
-		t.Fatal(err)
-	}
-	trail := b.trail()
-	if e := trail[len(trail)-1]; len(e.Changes) != 16 || e.More != 64 {
-		t.Errorf("%d changes are told, and %d more", len(e.Changes), e.More)
-	}
-}
-
 // The archive's drop is exact: repeated, late or of another generation, it changes nothing.
 func TestDroppedAuditEntries(t *testing.T) {
 	b := newBench(t)
@@ -276,25 +242,6 @@ func TestTheTrailWaitsForItsVersion(t *testing.T) {
 	if head := m.Store().View().AuditHead(); head.Number != 0 {
 		t.Errorf("%+v", head)
 	}
-}
-
-// While the archive lags no keys are made, so that the state does not fill. Revoking still works.
-func TestKeysWaitForTheTrailsArchive(t *testing.T) {
-	b := newBench(t)
-	b.must(command.MintKeyPayload{ID: ids.ID{1}, Customer: "a", Prefix: "1"})
-	err := b.m.Store().Update(b.index+1, 1, func(tx *state.Tx) error {
-		for tx.AuditHead().Waiting < maxAuditWaiting {
-			tx.AuditEvent("x")
-		}
-		return nil
-	})
-	if err != nil {
-		t.Fatal(err)
-	}
-	b.index++
-	b.refused(command.MintKeyPayload{ID: ids.ID{2}, Customer: "a", Prefix: "2"}, fault.Unavailable)
-	b.must(command.RevokeKeyPayload{Customer: "a", ID: ids.ID{1}})
-	b.must(command.BlockCustomerPayload{Customer: "a", By: "root"})
 }
 
 // A restore continues from the backup's head and names the one that it abandons. The abandoned

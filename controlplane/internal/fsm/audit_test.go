@@ -64,6 +64,9 @@ func TestTheTrailTellsWhatWasDone(t *testing.T) {
 			Hash: [32]byte{n, 0xfe, 0xfd}, Name: "k", Scope: model.ScopeUser}
 	}
 	put := command.PutGroupPayload{Create: true, ID: ids.ID{9}, Customer: "b", Name: "g"}
+	harvest := b.ask("a", b.harvestable("a"))
+	export := command.AskExportPayload{ID: ids.ID{8}, Customer: "a", Owner: "a", Kept: 1_000,
+		Groups: []ids.ID{{9}}}
 	for _, test := range []struct {
 		name   string
 		by     *state.Actor
@@ -93,6 +96,14 @@ func TestTheTrailTellsWhatWasDone(t *testing.T) {
 		{"an adjustment", nil, command.AdjustWalletPayload{Customer: "a", Entry: ids.ID{8},
 			Amount: 5, Note: "gift"}, "entries " + ids.ID{8}.String() +
 			`:  -> {"amountMicros":5,"balanceAfterMicros":5,"note":"gift"}`, "a"},
+		{"a harvest", anAdmin, harvest, "harvests " + harvest.ID.String() + `:  -> {"scraperId":"` +
+			harvest.Scraper.String() + `","state":"RUNNING"}`, "a"},
+		{"a customer's", aCustomer, b.ask("a", b.harvestable("a")), "", ""},
+		{"a kept export", anAdmin, export, "exports " + export.ID.String() +
+			`:  -> {"owner":"a","groupIds":"` + ids.ID{9}.String() + `","state":"WAITING"}`, "a"},
+		{"its end", anAdmin, command.DropExportPayload{Customer: "a", ID: export.ID}, "exports " +
+			export.ID.String() + `: {"owner":"a","groupIds":"` + ids.ID{9}.String() +
+			`","state":"WAITING"} -> `, "a"},
 		{"what is only looked at", anAdmin, command.PreviewDeletePayload{Token: "t",
 			Deletion: command.Deletion{Customer: "a", Operation: command.OpDeleteScraper,
 				Target: ids.ID{3}}}, "", ""},

@@ -15,8 +15,8 @@ import (
 	"shoal.dev/shoal/pkg/model"
 )
 
-// An entry is bounded, however much a command changes. What the trail always tells goes on in further
-// entries; of the rest the first one counts what it leaves out.
+// An entry is bounded, however much a command changes. What the trail always tells goes on in
+// further entries; of the rest the first one counts what it leaves out.
 func TestAuditEntriesAreBounded(t *testing.T) {
 	b := newBench(t)
 	for n := range 80 {

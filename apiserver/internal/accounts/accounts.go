@@ -79,7 +79,13 @@ type Event struct {
 // fill the trail.
 func (s *Service) note(ctx context.Context, e Event) {
 	if e.Outcome == Refused {
-		_, err := client.Do(ctx, s.Client, client.NoteSignIn{Failed: true}, nil)
+		var from client.Actor
+		if known := client.ActorOf(ctx); known != nil {
+			from = *known
+		}
+		from.Address = forwarded.Holder(e.Address) // else a network has countless addresses
+		_, err := client.Do(client.WithActor(ctx, &from), s.Client,
+			client.NoteSignIn{Failed: true}, nil)
 		if err != nil {
 			s.Logger.Warn("the audit trail misses a sign-in that failed", "error", err)
 		}
@@ -124,15 +130,15 @@ var errWrong = fault.New(fault.Unauthorized, "the e-mail address or the password
 // account_disabled and customer_blocked.
 func (s *Service) SignIn(ctx context.Context, a Attempt) (opened Opened, retry time.Duration,
 	err error) {
+	if len(a.Email) > maxEmail || utf8.RuneCountInString(a.Password) > maxPassword {
+		return Opened{}, 0, errWrong // no guess: it takes none, and the audit trail has none
+	}
 	event := Event{Outcome: Refused, Email: a.Email, Address: a.Address}
 	defer func() {
 		if code := fault.CodeOf(err); code != fault.Unavailable && code != fault.Internal {
 			s.note(ctx, event)
 		}
 	}()
-	if len(a.Email) > maxEmail || utf8.RuneCountInString(a.Password) > maxPassword {
-		return Opened{}, 0, errWrong
-	}
 	view, err := s.Client.Fresh(ctx)
 	if err != nil {
 		return Opened{}, 0, fmt.Errorf("read the state: %w", err)

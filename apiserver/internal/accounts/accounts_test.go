@@ -112,7 +112,21 @@ func TestANetworkGuessesAtMany(t *testing.T) {
 	}
 }
 
-// Input that is too long is wrong, and is not hashed.
+// failures returns what the audit trail tells of failed sign-ins, once their minute has passed.
+func (r *rig) failures() (told []string) {
+	r.clock.Advance(2 * time.Minute)
+	r.state.Tick(r.t)
+	r.state.View().EachAudit(func(e *client.AuditEntry) bool {
+		if e.Count > 0 {
+			told = append(told, fmt.Sprint(e.Actor.Address, " ", e.Count))
+		}
+		return true
+	})
+	return told
+}
+
+// Input that is too long is wrong, and is not hashed. It costs a flood nothing, so nothing is
+// recorded of it.
 func TestLongInput(t *testing.T) {
 	r := newRig(t)
 	if _, code := r.try("192.0.2.1", strings.Repeat("a", 255), password, ""); code !=
@@ -122,6 +136,20 @@ func TestLongInput(t *testing.T) {
 	if _, code := r.try("192.0.2.1", email, strings.Repeat("a", maxPassword+1), ""); code !=
 		fault.Unauthorized {
 		t.Errorf("a long password: %q", code)
+	}
+	if told := r.failures(); len(told) > 0 {
+		t.Errorf("told are %q", told)
+	}
+}
+
+// A network's failures are counted together, like its guesses.
+func TestFailuresAreOfANetwork(t *testing.T) {
+	r := newRig(t)
+	r.try("2001:db8::1", email, "wrong", "")
+	r.try("2001:db8::2", email, "wrong", "")
+	told := r.failures()
+	if len(told) != 1 || told[0] != "2001:db8::/64 2" {
+		t.Errorf("told are %q", told)
 	}
 }
 

@@ -78,10 +78,6 @@ func mintKey(tx *state.Tx, p command.MintKeyPayload) (state.Key, error) {
 	if len(tx.Keys(p.Customer)) >= maxKeys {
 		return state.Key{}, fault.New(fault.LimitReached, "a customer has at most %d keys", maxKeys)
 	}
-	if tx.AuditHead().Waiting >= maxAuditWaiting {
-		return state.Key{}, fault.New(fault.Unavailable, "keys are made again once the row "+
-			"store takes the audit trail")
-	}
 	if tx.KeyByPrefix(p.Prefix) != nil {
 		return state.Key{}, fault.New(fault.Unavailable, "the key's prefix is taken; try again")
 	}

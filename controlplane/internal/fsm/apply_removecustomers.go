@@ -180,6 +180,7 @@ func eraseSome(tx *state.Tx, ref string) {
 		}
 		if whole {
 			tx.RemoveWebhook(hook)
+			noteRevoked(tx, hook.ID)
 		}
 	}
 	for _, e := range firstOf(tx.Exports(ref), &room) {

@@ -158,6 +158,7 @@ func deleteWebhook(tx *state.Tx, p command.DeleteWebhookPayload) (command.None, 
 		tx.RemoveDelivery(d)
 	}
 	tx.RemoveWebhook(hook)
+	noteRevoked(tx, hook.ID)
 	return command.None{}, nil
 }
 

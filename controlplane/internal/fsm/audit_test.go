@@ -64,6 +64,9 @@ func TestTheTrailTellsWhatWasDone(t *testing.T) {
 			Hash: [32]byte{n, 0xfe, 0xfd}, Name: "k", Scope: model.ScopeUser}
 	}
 	put := command.PutGroupPayload{Create: true, ID: ids.ID{9}, Customer: "b", Name: "g"}
+	harvest := b.ask("a", b.harvestable("a"))
+	export := command.AskExportPayload{ID: ids.ID{8}, Customer: "a", Owner: "a", Kept: 1_000,
+		Groups: []ids.ID{{9}}}
 	for _, test := range []struct {
 		name   string
 		by     *state.Actor
@@ -93,6 +96,14 @@ func TestTheTrailTellsWhatWasDone(t *testing.T) {
 		{"an adjustment", nil, command.AdjustWalletPayload{Customer: "a", Entry: ids.ID{8},
 			Amount: 5, Note: "gift"}, "entries " + ids.ID{8}.String() +
 			`:  -> {"amountMicros":5,"balanceAfterMicros":5,"note":"gift"}`, "a"},
+		{"a harvest", anAdmin, harvest, "harvests " + harvest.ID.String() + `:  -> {"scraperId":"` +
+			harvest.Scraper.String() + `","state":"RUNNING"}`, "a"},
+		{"a customer's", aCustomer, b.ask("a", b.harvestable("a")), "", ""},
+		{"a kept export", anAdmin, export, "exports " + export.ID.String() +
+			`:  -> {"owner":"a","groupIds":"` + ids.ID{9}.String() + `","state":"WAITING"}`, "a"},
+		{"its end", anAdmin, command.DropExportPayload{Customer: "a", ID: export.ID}, "exports " +
+			export.ID.String() + `: {"owner":"a","groupIds":"` + ids.ID{9}.String() +
+			`","state":"WAITING"} -> `, "a"},
 		{"what is only looked at", anAdmin, command.PreviewDeletePayload{Token: "t",
 			Deletion: command.Deletion{Customer: "a", Operation: command.OpDeleteScraper,
 				Target: ids.ID{3}}}, "", ""},
@@ -128,40 +139,6 @@ func TestTheTrailTellsWhatWasDone(t *testing.T) {
 			strings.Contains(string(record.Body), "prefix") {
 			t.Errorf("%s tells a secret: %q", test.name, record.Body)
 		}
-	}
-}
-
-// An entry is bounded, however much a command changes, and counts the rest.
-func TestAuditEntriesAreBounded(t *testing.T) {
-	b := newBench(t)
-	for n := range 80 {
-		b.must(command.MintKeyPayload{ID: ids.ID{1, byte(n)}, Customer: "a",
-			Prefix: fmt.Sprint(n), Name: strings.Repeat("n", 4_000), Scope: model.ScopeUser})
-	}
-	largest := 0
-	for _, e := range b.trail() {
-		record, err := archive.EncodeAudit(e)
-		if err != nil {
-			t.Fatal(err)
-		}
-		largest = max(largest, len(record.Body))
-	}
-	if largest > 1_000 {
-		t.Errorf("an entry of a long text has %d bytes", largest)
-	}
-	err := b.m.Store().Update(b.index+1, 1, func(tx *state.Tx) error {
-		for _, key := range tx.Keys("a") {
-			tx.RemoveKey(key)
-		}
-		tx.Audit("many")
-		return nil
-	})
-	if err != nil {
-		t.Fatal(err)
-	}
-	trail := b.trail()
-	if e := trail[len(trail)-1]; len(e.Changes) != 16 || e.More != 64 {
-		t.Errorf("%d changes are told, and %d more", len(e.Changes), e.More)
 	}
 }
 
@@ -276,25 +253,6 @@ func TestTheTrailWaitsForItsVersion(t *testing.T) {
 	if head := m.Store().View().AuditHead(); head.Number != 0 {
 		t.Errorf("%+v", head)
 	}
-}
-
-// While the archive lags no keys are made, so that the state does not fill. Revoking still works.
-func TestKeysWaitForTheTrailsArchive(t *testing.T) {
-	b := newBench(t)
-	b.must(command.MintKeyPayload{ID: ids.ID{1}, Customer: "a", Prefix: "1"})
-	err := b.m.Store().Update(b.index+1, 1, func(tx *state.Tx) error {
-		for tx.AuditHead().Waiting < maxAuditWaiting {
-			tx.AuditEvent("x")
-		}
-		return nil
-	})
-	if err != nil {
-		t.Fatal(err)
-	}
-	b.index++
-	b.refused(command.MintKeyPayload{ID: ids.ID{2}, Customer: "a", Prefix: "2"}, fault.Unavailable)
-	b.must(command.RevokeKeyPayload{Customer: "a", ID: ids.ID{1}})
-	b.must(command.BlockCustomerPayload{Customer: "a", By: "root"})
 }
 
 // A restore continues from the backup's head and names the one that it abandons. The abandoned

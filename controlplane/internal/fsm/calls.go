@@ -43,7 +43,11 @@ func (m *FSM) applyOnce(tx *state.Tx, env *command.Envelope, known entry,
 		}
 	}
 	tx.By(env.Actor)
-	value, err := known.apply(tx, payload)
+	var value any
+	err := checkTrail(tx, env, payload)
+	if err == nil {
+		value, err = known.apply(tx, payload)
+	}
 	result := Result{Value: value}
 	if err != nil {
 		result = Result{Err: notCoded(err)}

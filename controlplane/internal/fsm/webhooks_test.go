@@ -281,3 +281,21 @@ func TestWebhooksAreTheirCustomers(t *testing.T) {
 	refused(command.DeleteWebhookPayload{ID: hook, Customer: "a"}, fault.NotFound)
 	b.hook()
 }
+
+// TestDeletedWebhooksLeaveAMark, so that no restore brings them back.
+func TestDeletedWebhooksLeaveAMark(t *testing.T) {
+	b := newBench(t)
+	b.now = 1_000
+	deleted, removed := b.hook(model.APIKeyCreated), b.hook(model.APIKeyCreated)
+	b.mint("key")
+	b.must(command.DeleteWebhookPayload{Customer: "a", ID: deleted})
+	d := command.Deletion{Customer: "a", Operation: command.OpRemoveCustomer}
+	b.must(command.PreviewDeletePayload{Deletion: d, Token: "t"})
+	b.must(command.RemoveCustomerPayload{Deletion: d, Token: "t", By: "root"})
+	b.must(command.EraseCustomerPayload{Customer: "a"})
+	for _, hook := range []ids.ID{deleted, removed} {
+		if b.view().Webhook(hook) != nil || b.view().Revoked(hook) == nil {
+			t.Errorf("of %s: %+v, %+v", hook, b.view().Webhook(hook), b.view().Revoked(hook))
+		}
+	}
+}

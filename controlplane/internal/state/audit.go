@@ -49,7 +49,7 @@ type AuditEntry struct {
 	Count uint32 `cbor:"11,keyasint,omitempty"`
 	// FailedFrom is when the minute of those sign-ins began, in Unix milliseconds; 0: no minute.
 	FailedFrom int64 `cbor:"13,keyasint,omitempty"`
-	// Restored is the head that a restore abandoned; nil: the entry is not a restore's.
+	// Restored is the head that a restore abandoned; nil: the entry is not a restore's first.
 	Restored *AuditMark `cbor:"12,keyasint,omitempty"`
 }
 
@@ -84,6 +84,9 @@ type AuditFailures struct {
 	Count   uint32 `cbor:"3,keyasint"`
 }
 
+// MaxAuditWaiting bounds the entries that wait for the archive because of customers.
+const MaxAuditWaiting = 100_000
+
 // maxFailing bounds the addresses counted separately in one minute.
 const maxFailing = 1_000
 
@@ -108,6 +111,9 @@ func (v *View) AuditHead() AuditHead {
 	}
 	return AuditHead{}
 }
+
+// AuditFull reports whether so many entries wait for the archive that customers add none.
+func (v *View) AuditFull() bool { return v.AuditHead().Waiting >= MaxAuditWaiting }
 
 // EachAudit visits the entries in the state, in the order of their making, until visit returns
 // false. They include entries that a restore abandoned.
@@ -154,7 +160,7 @@ func (t *Tx) By(actor *Actor) {
 
 // Audit records what the command has changed, if the trail tells of that.
 func (t *Tx) Audit(action string) {
-	if e := t.told(action); e != nil {
+	for _, e := range t.told(action) {
 		t.appendAudit(e)
 	}
 }
@@ -198,25 +204,49 @@ func (t *Tx) CountFailure() {
 	auditFailuresTable.put(t, &next)
 }
 
-// FailedSignIn is the action of an entry that sums up one address's failed sign-ins in a minute.
+// FailedSignIn is the action of an entry that sums up the failed sign-ins of a minute from one
+// address, or from all.
 const FailedSignIn = "sign-in-failed"
 
-// TellFailures records the failures of the minutes that have passed.
+// TellFailures records the failures of the minutes that have passed, the oldest first.
 func (t *Tx) TellFailures() {
+	for told := 0; told < maxFailing; {
+		some := t.tellMinute()
+		if some == 0 {
+			return
+		}
+		told += some
+	}
+}
+
+// tellMinute records the failures of the oldest minute, if it has passed, and counts their
+// addresses. While the trail is full, it makes one entry for all of them.
+func (t *Tx) tellMinute() (addresses int) {
 	var over []*AuditFailures
 	auditFailuresTable.each(&t.View, false, func(f *AuditFailures) bool {
-		if f.Minute >= t.Now/60_000 {
+		if f.Minute >= t.Now/60_000 || len(over) > 0 && f.Minute != over[0].Minute {
 			return false
 		}
 		over = append(over, f)
-		return len(over) < maxFailing
+		return true
 	}, "id_prefix")
 	for _, f := range over {
 		auditFailuresTable.remove(t, f)
+	}
+	addresses = len(over)
+	if addresses > 0 && t.AuditFull() {
+		all := AuditFailures{Minute: over[0].Minute}
+		for _, f := range over {
+			all.Count += f.Count
+		}
+		over = []*AuditFailures{&all}
+	}
+	for _, f := range over {
 		t.appendAudit(&AuditEntry{Action: FailedSignIn, Count: f.Count,
 			FailedFrom: f.Minute * 60_000,
 			Actor:      Actor{Address: f.Address}})
 	}
+	return addresses
 }
 
 // DropAudit removes a generation's archived entries from the state, those numbered from to upto. It
@@ -242,8 +272,8 @@ func (t *Tx) DropAudit(generation ids.ID, from, upto uint64) {
 	}
 }
 
-// keepAudit takes over the replaced state's entries that the archive may lack, and adds the entry
-// of the restore. The archive, too, keeps what the restore abandoned.
+// keepAudit takes over the replaced state's entries that the archive may lack, and adds the entries
+// of the restore. The first one says what it abandoned. The archive, too, keeps that.
 func (f *follower) keepAudit(tx *Tx) {
 	if tx.ClusterVersion() < AuditSince {
 		return
@@ -258,16 +288,35 @@ func (f *follower) keepAudit(tx *Tx) {
 	})
 	auditHeadTable.put(tx, &head)
 	tx.By(f.Actor)
-	e := tx.told(Restored)
-	if e == nil {
-		e = tx.newAudit(Restored)
+	f.tellKeys(tx)
+	entries := tx.told(Restored)
+	if len(entries) == 0 {
+		entries = []*AuditEntry{tx.newAudit(Restored)}
 	}
-	e.Restored = &AuditMark{Generation: f.old.Cluster().generation(), Number: left.Number,
-		Hash: left.Hash}
-	tx.appendAudit(e)
+	entries[0].Restored = &AuditMark{Generation: f.old.Cluster().generation(),
+		Number: left.Number, Hash: left.Hash}
+	for _, e := range entries {
+		tx.appendAudit(e)
+	}
 }
 
-// Restored is the action of a restore's entry.
+// tellKeys notes the keys that are valid today and not after the restore, and the other way round.
+func (f *follower) tellKeys(tx *Tx) {
+	f.old.EachKey(func(key *Key) bool {
+		if tx.Key(key.ID) == nil {
+			tx.noteChange(&keysTable.kind, key, nil)
+		}
+		return true
+	})
+	f.mine.EachKey(func(key *Key) bool {
+		if f.old.Key(key.ID) == nil && tx.Key(key.ID) != nil {
+			tx.noteChange(&keysTable.kind, nil, key)
+		}
+		return true
+	})
+}
+
+// Restored is the action of a restore's entries.
 const Restored = "restored"
 
 // archivedAudit reports whether an entry is certainly in the archive.

@@ -50,7 +50,7 @@ var exportsTable = define(ExportsSince, "exports",
 	index("id", true, func(e *Export) []any { return []any{e.ID} }),
 	index("customer", true, func(e *Export) []any { return []any{e.Customer, e.ID} }),
 	index("expires", true, func(e *Export) []any { return []any{e.ExpiresAt, e.ID} }),
-).untold()
+).told((*Export).telling)
 
 // Export returns the export with an id, or nil.
 func (v *View) Export(id ids.ID) *Export { return exportsTable.first(v, "id", id) }

@@ -36,8 +36,8 @@ func (t *Tx) PutUndone(u *Undone) { undoneTable.put(t, u) }
 // RemoveUndone removes a mark.
 func (t *Tx) RemoveUndone(u *Undone) { undoneTable.remove(t, u) }
 
-// Revoked marks a revoked or removed key, account, passkey or share, so that no restore brings it
-// back.
+// Revoked marks a revoked or removed key, account, passkey, share or webhook, so that no restore
+// brings it back.
 type Revoked struct {
 	ID ids.ID `cbor:"1,keyasint"` // of a share: its RevokedID
 	At int64  `cbor:"2,keyasint"`

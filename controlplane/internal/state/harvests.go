@@ -49,7 +49,7 @@ var harvestsTable = define(HarvestsSince, "harvests",
 	index("id", true, func(h *Harvest) []any { return []any{h.ID} }),
 	index("scraper", true, func(h *Harvest) []any { return []any{h.Scraper, h.CreatedAt, h.ID} }),
 	index("customer", true, func(h *Harvest) []any { return []any{h.Customer, h.ID} }),
-).untold().watchable()
+).told((*Harvest).telling).watchable()
 
 // Harvest returns the harvest with an id, or nil.
 func (v *View) Harvest(id ids.ID) *Harvest { return harvestsTable.first(v, "id", id) }

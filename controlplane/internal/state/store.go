@@ -90,10 +90,9 @@ type Tx struct {
 	sum     uint64     // what the command adds to the sum over all records
 	ended   []ids.ID   // runs that the command ends
 	// for the audit trail
-	actor      *Actor
-	byAdmin    bool
-	noted      []noted
-	passedOver uint32 // changes that found no place in noted
+	actor   *Actor
+	byAdmin bool
+	notes   notes
 
 	Index uint64 // Raft index of the command
 	Now   int64  // state time, Unix milliseconds

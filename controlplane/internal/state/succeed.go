@@ -37,8 +37,9 @@ type Changes struct {
 // time. It also takes over the owners of the shards, since fetchers at work hold leases by today's
 // state. The newest dispatch number and the index are today's, since they never count back. It
 // undoes the runs launched after the cut, and continues revisions above all earlier ones. Revoked
-// keys, shares, accounts and passkeys stay revoked. Blocks and removals of customers are as today.
-// So are subscriptions and invoices, and the operators' settings and prices. Nobody is signed in.
+// keys, shares, accounts, passkeys and webhooks stay revoked. Blocks and removals of customers are
+// as today. So are webhooks, subscriptions and invoices, and the operators' settings and prices.
+// Nobody is signed in.
 // Succeed fails if the states have different numbers of shards.
 func (s *Store) Succeed(before *Store, r Restoration) (Changes, error) {
 	before.mu.RLock()
@@ -63,6 +64,7 @@ func (s *Store) Succeed(before *Store, r Restoration) (Changes, error) {
 		f.block(tx)
 		f.signOut(tx)
 		f.unshare(tx)
+		f.keepWebhooks(tx)
 		f.keepContracts(tx)
 		f.keepSettings(tx)
 		f.keepPrices(tx)
@@ -211,6 +213,39 @@ func (f *follower) unshare(tx *Tx) {
 			f.keepRevoked(tx, share.RevokedID(), share.CreatedAt) {
 			tx.RemoveShare(share)
 		}
+	}
+}
+
+// keepWebhooks keeps the backup's webhooks as they are today: no deleted address is called, and no
+// replaced secret signs. The backup's deliveries are as today, too, so a message that arrived is
+// not sent again.
+func (f *follower) keepWebhooks(tx *Tx) {
+	for _, hook := range webhooksTable.all(f.mine, "id_prefix") {
+		today := f.old.Webhook(hook.ID)
+		goes := today == nil && f.keepRevoked(tx, hook.ID, hook.CreatedAt)
+		if today == nil && !goes {
+			continue
+		}
+		var kept uint32
+		for _, d := range deliveriesTable.all(f.mine, "id_prefix", hook.ID) {
+			if was := f.old.Delivery(hook.ID, d.Notice.ID); was != nil {
+				tx.PutDelivery(was)
+				kept++
+			} else {
+				tx.RemoveDelivery(d)
+			}
+		}
+		if goes {
+			tx.RemoveWebhook(hook)
+			continue
+		}
+		next := *today
+		next.Deliveries = kept
+		if next.Next != 0 { // else nothing is sent, whatever is pending
+			next.Next = 0
+			tx.DeliveriesDue(hook.ID, func(d *Delivery) bool { next.Next = d.Due; return false })
+		}
+		tx.PutWebhook(&next)
 	}
 }
 

@@ -63,14 +63,20 @@ func tellAlerts(a *Alerts) string {
 }
 
 func (s *Scraper) telling() telling {
+	retention := 0
+	if s.Spec.Config != nil && s.Spec.Config.RetentionCount != nil {
+		retention = *s.Spec.Config.RetentionCount
+	}
 	return telling{s.Customer, struct {
-		Name     string            `json:"name"`
-		Type     model.ScraperType `json:"type"`
-		Group    ids.ID            `json:"groupId"`
-		Revision uint32            `json:"revision"`
-		Recipe   string            `json:"recipeSha256"`
-		Updated  int64             `json:"updatedAt"`
-	}{s.Spec.Name, s.Spec.Type, s.Group, s.Revision, hex.EncodeToString(s.Content[:]), s.UpdatedAt}}
+		Name      string            `json:"name"`
+		Type      model.ScraperType `json:"type"`
+		Group     ids.ID            `json:"groupId"`
+		Revision  uint32            `json:"revision"`
+		Recipe    string            `json:"recipeSha256"`
+		Retention int               `json:"retentionCount,omitempty"`
+		Updated   int64             `json:"updatedAt"`
+	}{s.Spec.Name, s.Spec.Type, s.Group, s.Revision, hex.EncodeToString(s.Content[:]), retention,
+		s.UpdatedAt}}
 }
 
 func (j *Job) telling() telling {
@@ -167,6 +173,25 @@ func (s *Share) telling() telling {
 		Email     string `json:"email"`
 		CreatedAt int64  `json:"createdAt"`
 	}{s.Email, s.CreatedAt}}
+}
+
+func (h *Harvest) telling() telling {
+	return telling{h.Customer, struct {
+		Scraper ids.ID       `json:"scraperId"`
+		State   HarvestState `json:"state"`
+	}{h.Scraper, h.State}}
+}
+
+func (e *Export) telling() telling {
+	groups := make([]string, 0, len(e.Groups))
+	for _, group := range e.Groups {
+		groups = append(groups, group.String())
+	}
+	return telling{e.Customer, struct {
+		Owner  string      `json:"owner"`
+		Groups string      `json:"groupIds"`
+		State  ExportState `json:"state"`
+	}{e.Owner, strings.Join(groups, " "), e.State}}
 }
 
 func (s *Settings) telling() telling {

@@ -5,16 +5,16 @@ import (
 	"encoding/hex"
 	"encoding/json"
 	"fmt"
-	"slices"
 	"strings"
 )
 
-// Bounds of one entry of the audit trail.
+// Bounds of the audit trail's entries. A command makes as many entries as the changes need that the
+// trail always tells.
 const (
-	maxNoted      = 64       // changes that are compared
-	maxTold       = 16       // changes that it lists
+	maxNoted      = 64       // changes not always told, in a command, that are compared
+	maxTold       = 16       // changes in an entry, and not always told ones in all entries
 	maxToldDetail = 1 << 10  // bytes of a record before, and again after
-	maxToldBytes  = 12 << 10 // bytes of all changes; the last one may exceed it
+	maxToldBytes  = 12 << 10 // bytes of an entry's changes; the last one may exceed it
 )
 
 // telling is what the audit trail tells about a record.
@@ -52,9 +52,22 @@ func (tb *table[R]) leaving() *table[R] {
 // noted is a change of a record by the command.
 type noted struct {
 	kind          *kind
-	key           string
 	record        any // either version, for its key
 	before, after telling
+}
+
+// notes are the changes by a command that the audit trail may tell, in their order.
+type notes struct {
+	all        []noted
+	places     map[place]int
+	others     int    // those that are not always told
+	passedOver uint32 // changes beyond maxNoted
+}
+
+// place is a record's place in all tables.
+type place struct {
+	kind *kind
+	key  string
 }
 
 // noteChange notes a change for the audit trail. old or record is nil if it does not exist.
@@ -70,16 +83,23 @@ func (t *Tx) noteChange(k *kind, old, record any) {
 	if one == nil {
 		one = old
 	}
-	id := k.key(k.id, one)
-	at := slices.IndexFunc(t.noted, func(n noted) bool { return n.kind == k && n.key == id })
-	switch {
-	case at >= 0:
-		t.noted[at].after = after
-	case len(t.noted) == maxNoted:
-		t.passedOver++
-	default:
-		t.noted = append(t.noted, noted{k, id, one, before, after})
+	n, at := &t.notes, place{k, k.key(k.id, one)}
+	if known, again := n.places[at]; again {
+		n.all[known].after = after
+		return
 	}
+	if !k.alwaysTold {
+		if n.others == maxNoted {
+			n.passedOver++
+			return
+		}
+		n.others++
+	}
+	if n.places == nil {
+		n.places = map[place]int{}
+	}
+	n.places[at] = len(n.all)
+	n.all = append(n.all, noted{k, one, before, after})
 }
 
 func (k *kind) telling(record any) telling {
@@ -89,34 +109,41 @@ func (k *kind) telling(record any) telling {
 	return k.tell(record)
 }
 
-// told makes the entry of the noted changes, nil when there is nothing to tell.
-func (t *Tx) told(action string) *AuditEntry {
-	if len(t.noted) == 0 || t.ClusterVersion() < AuditSince {
+// told makes the entries of the noted changes, none when there is nothing to tell. The first one
+// counts the changes that found no place.
+func (t *Tx) told(action string) (entries []*AuditEntry) {
+	if t.ClusterVersion() < AuditSince {
 		return nil
 	}
-	e := t.newAudit(action)
-	e.More = t.passedOver
-	bytes, owned := 0, false
-	for _, n := range t.noted {
+	var e *AuditEntry
+	bytes, owned, others, more := 0, false, 0, t.notes.passedOver
+	for _, n := range t.notes.all {
 		if n.kind.tell != nil && n.before == n.after {
 			continue // changed and changed back
 		}
+		if !n.kind.alwaysTold {
+			if others == maxTold {
+				more++
+				continue
+			}
+			others++
+		}
+		if e == nil || len(e.Changes) == maxTold || bytes >= maxToldBytes {
+			e, bytes, owned = t.newAudit(action), 0, false
+			entries = append(entries, e)
+		}
 		if owner := n.owner(); owner != "" && !owned {
 			e.Customer, owned = owner, true
-		}
-		if len(e.Changes) == maxTold || bytes >= maxToldBytes {
-			e.More++
-			continue
 		}
 		change := AuditChange{Table: n.kind.name, Record: n.kind.printKey(n.record),
 			Before: writeDetail(n.before.detail), After: writeDetail(n.after.detail)}
 		bytes += len(change.Record) + len(change.Before) + len(change.After)
 		e.Changes = append(e.Changes, change)
 	}
-	if len(e.Changes) == 0 {
-		return nil
+	if len(entries) > 0 {
+		entries[0].More = more
 	}
-	return e
+	return entries
 }
 
 func (n *noted) owner() string {

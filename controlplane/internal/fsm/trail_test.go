@@ -1,0 +1,248 @@
+package fsm
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"shoal.dev/shoal/controlplane/internal/archive"
+	"shoal.dev/shoal/controlplane/internal/command"
+	"shoal.dev/shoal/controlplane/internal/state"
+	"shoal.dev/shoal/pkg/fault"
+	"shoal.dev/shoal/pkg/ids"
+	"shoal.dev/shoal/pkg/model"
+)
+
+// An entry is bounded, however much a command changes. What the trail always tells goes on in
+// further entries; of the rest the first one counts what it leaves out.
+func TestAuditEntriesAreBounded(t *testing.T) {
+	b := newBench(t)
+	for n := range 80 {
+		b.must(command.MintKeyPayload{ID: ids.ID{1, byte(n)}, Customer: "a",
+			Prefix: fmt.Sprint(n), Name: strings.Repeat("n", 4_000), Scope: model.ScopeUser})
+	}
+	largest := 0
+	for _, e := range b.trail() {
+		record, err := archive.EncodeAudit(e)
+		if err != nil {
+			t.Fatal(err)
+		}
+		largest = max(largest, len(record.Body))
+	}
+	if largest > 1_000 {
+		t.Errorf("an entry of a long text has %d bytes", largest)
+	}
+	before := len(b.trail())
+	b.index++
+	err := b.m.Store().Update(b.index, 1, func(tx *state.Tx) error {
+		tx.By(anAdmin)
+		for n := range byte(90) {
+			tx.PutWebhook(&state.Webhook{ID: ids.ID{2, n}, Customer: "a"})
+			tx.PutWebhook(&state.Webhook{ID: ids.ID{2, n}, Customer: "a", URL: "again"})
+		}
+		for _, key := range tx.Keys("a") {
+			tx.RemoveKey(key)
+		}
+		tx.Audit("many")
+		return nil
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	told := map[string]int{}
+	for n, e := range b.trail()[before:] {
+		if len(e.Changes) != 16 || e.Action != "many" || e.Actor != *anAdmin || e.Customer != "a" ||
+			(e.More > 0) != (n == 0) {
+			t.Errorf("%d changes are told, and %d more: %+v", len(e.Changes), e.More, e)
+		}
+		for _, c := range e.Changes {
+			told[c.Table]++
+		}
+	}
+	if told["keys"] != 80 || told["webhooks"] != 16 {
+		t.Errorf("told are %v", told)
+	}
+}
+
+// lives counts the births and deaths of each key in the trail.
+func (b *bench) lives() (births, deaths map[string]int) {
+	b.t.Helper()
+	births, deaths = map[string]int{}, map[string]int{}
+	b.view().EachAudit(func(e *state.AuditEntry) bool {
+		for _, c := range e.Changes {
+			switch {
+			case c.Table == "keys" && c.Before == "":
+				births[c.Record]++
+			case c.Table == "keys" && c.After == "":
+				deaths[c.Record]++
+			}
+		}
+		return true
+	})
+	return births, deaths
+}
+
+// Each key's birth and death is in the trail, however many a command ends.
+func TestEveryDeathOfAKeyIsTold(t *testing.T) {
+	check := func(b *bench, keys int) {
+		t.Helper()
+		births, deaths := b.lives()
+		if d := cmp.Diff(births, deaths); d != "" || len(births) != keys {
+			t.Errorf("%d keys, births (-) and deaths: %s", len(births), d)
+		}
+	}
+	b := newBench(t)
+	mint := func(count int) {
+		for range count {
+			b.mint("k")
+		}
+	}
+	mint(100)
+	d := command.Deletion{Customer: "a", Operation: command.OpRemoveCustomer}
+	b.must(command.PreviewDeletePayload{Deletion: d, Token: "t"})
+	before := len(b.trail())
+	b.by(anAdmin, b.ids.New(), command.RemoveCustomerPayload{Deletion: d, Token: "t", By: "root"})
+	check(b, 100)
+	if entries := len(b.trail()) - before; entries > 8 {
+		t.Errorf("%d entries", entries)
+	}
+
+	// A restore ends the keys made since, and those that were revoked stay so.
+	b = newBench(t)
+	mint(1)
+	backup, was := written(t, b.m.Snapshot()), b.view().Keys("a")[0]
+	mint(100)
+	b.must(command.RevokeKeyPayload{Customer: "a", ID: was.ID})
+	restore := func(file string, revive bool) {
+		t.Helper()
+		restored := New()
+		if err := restored.Restore(strings.NewReader(file)); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := restored.Store().Succeed(b.m.Store(), state.Restoration{Actor: anAdmin,
+			Generation: b.ids.New(), ReviveKeys: revive}); err != nil {
+			t.Fatal(err)
+		}
+		b.m = restored
+	}
+	today := written(t, b.m.Snapshot())
+	restore(backup, false)
+	births, deaths := b.lives()
+	for key := range births {
+		if deaths[key] == 0 {
+			t.Errorf("the restore ended key %s, and its death is not told", key)
+		}
+	}
+	if len(births) != 101 {
+		t.Errorf("%d births", len(births))
+	}
+	// Another one brings them back.
+	restore(today, false)
+	births, _ = b.lives()
+	for _, key := range b.view().Keys("a") {
+		if births[key.ID.String()] != 2 {
+			t.Errorf("key %s is back, and was born %d times", key.ID, births[key.ID.String()])
+		}
+	}
+	restore(backup, true)
+	if births, _ := b.lives(); b.view().Key(was.ID) == nil || births[was.ID.String()] != 2 {
+		t.Errorf("a key that is valid again was born %d times", births[was.ID.String()])
+	}
+}
+
+// fillTrail fills the trail to its bound.
+func (b *bench) fillTrail() {
+	b.t.Helper()
+	b.index++
+	err := b.m.Store().Update(b.index, b.now, func(tx *state.Tx) error {
+		for !tx.AuditFull() {
+			tx.AuditEvent("x")
+		}
+		return nil
+	})
+	if err != nil {
+		b.t.Fatal(err)
+	}
+}
+
+// While the archive lags, customers make no entries beyond the bound, so that the state does not
+// fill. Revoking still works, and so does everything for admins.
+func TestCustomersWaitForTheTrailsArchive(t *testing.T) {
+	const ceiling = state.MaxAuditWaiting + 10
+	b := consents(t)
+	b.must(adding(1))
+	b.must(command.MintKeyPayload{ID: ids.ID{1}, Customer: "a", Prefix: "1"})
+	b.must(command.HandLetterPayload{ID: ids.ID{7}, Account: ann.ID})
+	b.must(asking(1))
+	group, _ := b.members("g", 0)
+	share := command.ShareGroupPayload{Customer: "a", Group: group, Emails: []string{"x@x.test"}}
+	b.must(share)
+	share.Emails = []string{"y@x.test"}
+	newcomer := ann
+	newcomer.ID, newcomer.Email, newcomer.Customer = ids.ID{8}, "b@x.test", "bob"
+	for name, by := range map[string]*state.Actor{"nobody": nil, "a customer": aCustomer,
+		"an admin": anAdmin} {
+		full := *b
+		full.m = New()
+		if err := full.m.Restore(strings.NewReader(written(t, b.m.Snapshot()))); err != nil {
+			t.Fatal(err)
+		}
+		full.fillTrail()
+		for _, payload := range []command.Payload{
+			command.MintKeyPayload{ID: ids.ID{2}, Customer: "a", Prefix: "2"},
+			command.SetPasswordPayload{Account: ann.ID, Was: ann.Password, Password: "p9",
+				Keep: state.Hash{1}},
+			command.PutLetterPayload{ID: ids.ID{9}, Email: ann.Email},
+			command.NoteSignInPayload{Action: "sign-in"},
+			share, newcomer, adding(2), opening(2), using(1, 10, 0), asking(2),
+		} {
+			before := full.view().AuditHead().Waiting
+			err := full.by(by, full.ids.New(), payload).Err
+			if by != anAdmin && fault.CodeOf(err) != fault.Unavailable ||
+				by != anAdmin && full.view().AuditHead().Waiting != before {
+				t.Errorf("%T by %s: %v", payload, name, err)
+			}
+			if by == anAdmin && err != nil && fault.CodeOf(err) != fault.Unauthorized {
+				t.Errorf("%T by %s: %v", payload, name, err) // its new password ended the rest
+			}
+		}
+		if by == anAdmin {
+			continue
+		}
+		for minute := range 3 {
+			for n := range 1_001 {
+				fails := *aliceFails
+				fails.Address = fmt.Sprint("10.1.", n/256, ".", n%256)
+				if r := full.by(&fails, full.ids.New(), command.NoteSignInPayload{
+					Failed: true}); r.Err != nil {
+					t.Fatal(minute, r.Err)
+				}
+			}
+			full.now += 60_000
+			full.must(command.TickPayload{})
+			full.must(command.TickPayload{})
+		}
+		head, newest := full.view().AuditHead(), (*state.AuditEntry)(nil)
+		full.view().AuditFrom(full.view().Ancestry(full.index)[0].Generation, head.Number,
+			func(e *state.AuditEntry) bool { newest = e; return false })
+		if newest == nil || newest.Count != 1_001 || newest.Actor.Address != "" {
+			t.Errorf("the failures of a minute: %+v", newest)
+		}
+		for _, payload := range []command.Payload{redeeming(1),
+			command.UseLetterPayload{Letter: ids.ID{7}, Account: ann.ID, Password: "p2"},
+			command.EndSessionsPayload{Account: ann.ID},
+			command.RemovePasskeyPayload{Account: ann.ID, Passkey: ids.ID{1}},
+			command.RevokeSharePayload{Customer: "a", Group: group, Email: "x@x.test"},
+			command.RevokeKeyPayload{Customer: "a", ID: ids.ID{1}},
+		} {
+			if err := full.by(by, full.ids.New(), payload).Err; err != nil {
+				t.Errorf("%T by %s: %v", payload, name, err)
+			}
+		}
+		if waiting := full.view().AuditHead().Waiting; waiting > ceiling {
+			t.Errorf("%d entries wait", waiting)
+		}
+	}
+}

@@ -10,6 +10,7 @@ import (
 	"github.com/chromedp/chromedp"
 
 	"shoal.dev/shoal/e2e/suite"
+	"shoal.dev/shoal/pkg/filter"
 )
 
 // telling lets a test send events to the page's stream.
@@ -117,8 +118,9 @@ func TestPortalReadsRowsAsTheyAre(t *testing.T) {
 	const rows = 7_001 // more than a page keeps in memory
 	var file strings.Builder
 	for i := range rows {
-		fmt.Fprintf(&file, `{"n":%d,"id":12345678901234567%03d,"part":0.0%d,"day":20241%03d,"sold":%s}`+
-			"\n", i, i%1000, i%5+1, i%1000, []string{"true", `"true"`, "false"}[min(i, 2)])
+		fmt.Fprintf(&file, `{"n":%d,"id":12345678901234567%03d,"part":0.0%d,"day":20241%03d,`+
+			`"sold":%s,"code":%q}`+"\n", i, i%1000, i%5+1, i%1000,
+			[]string{"true", `"true"`, "false"}[min(i, 2)], []string{"0x1F", ".99", "7"}[min(i, 2)])
 	}
 	answer, err := v.Do(ctx, "POST", "/api/scraper/group/"+group+"/file-scraper",
 		url.Values{"format": {"jsonl"}, "name": {"numbers"}}, "application/jsonl",
@@ -168,10 +170,31 @@ func TestPortalReadsRowsAsTheyAre(t *testing.T) {
 	if len(v.keysOf(data)) != asked+1 {
 		t.Error("the rows are not read again")
 	}
-	for op, want := range map[string]int{"eq": 2, "ne": rows - 2} {
-		v.goes("/rows/"+group+"?field=sold&value=true&sort=n&op="+op, `document.querySelector(".rows")`)
+	for query, want := range map[string]int{
+		"field=sold&value=true&op=eq":               2,
+		"field=sold&value=true&op=ne":               rows - 2,
+		"field=id&value=12345678901234567001&op=eq": 7,
+		"field=id&value=12345678901234567001&op=ne": rows - 7,
+		"field=part&value=0.010&op=eq":              rows/5 + 1,
+		"field=part&value=0.04&op=gt":               rows / 5,
+		"field=code&value=.99&op=eq":                1,
+		"field=code&value=0x1F&op=eq":               1,
+		"field=code&value=0x1E&op=gt":               rows - 1,
+	} {
+		v.goes("/rows/"+group+"?sort=n&"+query, `document.querySelector(".rows")`)
 		v.goesToRow(rows)
 		v.sees(fmt.Sprintf(`document.querySelector(".rows table").ariaRowCount === "%d"`, want+1))
+	}
+
+	// Rows of JSON documents may have such an identifier as a number.
+	v.goes("/rows/"+group+"?field=id&value=12345678901234567001", `document.querySelector(".rows")`)
+	export := suite.Must(url.Parse(asks[string](v.person, `document.querySelector(".links a").href`)))(t)
+	same := suite.Must(filter.Parse([]byte(export.Query().Get("filters"))))(t)
+	for id, want := range map[any]bool{json.Number("12345678901234567001"): true,
+		"12345678901234567001": true, "12345678901234567002": false} {
+		if filter.Match(same, map[string]any{"id": id}) != want {
+			t.Errorf("%#v passes the filter %s: %v", id, export.Query().Get("filters"), !want)
+		}
 	}
 
 	v.goes("/runs/"+sent.Scraper.ID+"/"+sent.JobID+"/fields", `document.querySelector("main td")`)

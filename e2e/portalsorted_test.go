@@ -26,20 +26,7 @@ func TestPortalSortsRows(t *testing.T) {
 		n := i * 7919 % sortedRows
 		fmt.Fprintf(&file, "%d,%s\n", n, []string{"even", "odd"}[n%2])
 	}
-	answer, err := v.Do(ctx, "POST", "/api/scraper/group/"+group+"/file-scraper",
-		url.Values{"format": {"csv"}, "name": {"numbers"}}, "text/csv",
-		strings.NewReader(file.String()))
-	if err != nil {
-		t.Fatal(err)
-	}
-	var sent uploadedFile
-	err = json.NewDecoder(answer.Body).Decode(&sent)
-	if closed := answer.Body.Close(); err != nil || closed != nil {
-		t.Fatal(err, closed)
-	}
-	if _, err := v.Follow(suite.Within(t, suite.Patience), sent.JobID, nil); err != nil {
-		t.Fatal(err)
-	}
+	v.imports(group, "numbers", file.String())
 	if err := v.Call(ctx, "PUT", "/api/scraper/data/group/"+group+"/category", nil,
 		map[string]any{"name": "Small", "filters": map[string]any{"n": map[string]any{
 			"$lt": 1_500}}}, nil); err != nil {
@@ -59,8 +46,14 @@ func TestPortalSortsRows(t *testing.T) {
 	v.goesToRow(60_100) // among the skipped ones
 	v.hasRow(60_100, sortedRows-60_100)
 	v.inOrder()
+	for row := 5_000; row <= 35_000; row += 5_000 { // more pages than are kept
+		v.goesToRow(row)
+		v.hasRow(row, sortedRows-row)
+	}
+	v.imports(group, "late", fmt.Sprintf("n,word\n%d,late\n", 2*sortedRows))
 	asks[bool](v.person, `(document.querySelector(".rows").scrollTop = 0, true)`)
 	v.hasRow(1, sortedRows-1)
+	v.inOrder()
 	if export := asks[string](v.person, `document.querySelector(".links a").href`); !strings.
 		Contains(export, "sort=n%2Cdesc") {
 		t.Errorf("the export %s has another order", export)
@@ -80,6 +73,25 @@ func TestPortalSortsRows(t *testing.T) {
 	v.hasRow(750, 1)
 	v.harmless()
 	v.ends()
+}
+
+// imports makes a scraper of a file, and waits until its rows are stored.
+func (v *visit) imports(group, name, file string) {
+	t := v.person.t
+	t.Helper()
+	answer, err := v.Do(t.Context(), "POST", "/api/scraper/group/"+group+"/file-scraper",
+		url.Values{"format": {"csv"}, "name": {name}}, "text/csv", strings.NewReader(file))
+	if err != nil {
+		t.Fatal(err)
+	}
+	var sent uploadedFile
+	err = json.NewDecoder(answer.Body).Decode(&sent)
+	if closed := answer.Body.Close(); err != nil || closed != nil {
+		t.Fatal(err, closed)
+	}
+	if _, err := v.Follow(suite.Within(t, suite.Patience), sent.JobID, nil); err != nil {
+		t.Fatal(err)
+	}
 }
 
 // hasRow waits until a row is visible, and checks the value of its first field.

@@ -1,6 +1,7 @@
 package e2e
 
 import (
+	"encoding/json"
 	"fmt"
 	"net/url"
 	"os"
@@ -83,5 +84,74 @@ func TestPortalSendsFilesWhereTheyBelong(t *testing.T) {
 	if len(list.Items) != 2 {
 		t.Errorf("the scrapers are %+v, want 2", list.Items)
 	}
+	v.ends()
+}
+
+// TestPortalAsksForTheColumn: files of a scraper may add to each other by a column that nobody can
+// guess. The portal asks for it, and sends the file with a column that the stored rows have.
+func TestPortalAsksForTheColumn(t *testing.T) {
+	t.Parallel()
+	v := newVisit(t, false)
+	ctx := suite.Within(t, suite.Patience)
+	var group struct{ ID string }
+	if err := v.Call(ctx, "PUT", "/api/scraper/group", nil, map[string]any{"name": "Lamps",
+		"startType": "MANUAL", "shouldMatchProducts": true}, &group); err != nil {
+		t.Fatal(err)
+	}
+	sends := func(to suite.Client, method, path string, query url.Values, file string) (
+		sent uploadedFile) {
+		t.Helper()
+		answer, err := to.Do(ctx, method, path, query, "text/csv", strings.NewReader(file))
+		if err != nil {
+			t.Fatal(err)
+		}
+		err = json.NewDecoder(answer.Body).Decode(&sent)
+		if closed := answer.Body.Close(); err != nil || closed != nil {
+			t.Fatal(err, closed)
+		}
+		return sent
+	}
+	stored := sends(v.Client, "POST", "/api/scraper/group/"+group.ID+"/file-scraper",
+		url.Values{"format": {"csv"}, "name": {"lamps"}}, "place,colour\nhall,red\n")
+	if _, err := v.Follow(ctx, stored.JobID, nil); err != nil {
+		t.Fatal(err)
+	}
+	sends(v.Admin(), "PUT", "/api/admin/catalogue", url.Values{"format": {"csv"}},
+		"id,gtin,title\np1,4000000000013,a lamp\n")
+	var status struct{ Current *struct{ Products int } }
+	for status.Current == nil {
+		if err := v.Admin().Call(ctx, "GET", "/api/admin/catalogue/status", nil, nil,
+			&status); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := v.Call(ctx, "PUT", "/api/scraper/group/"+group.ID+"/match", nil, nil,
+		nil); err != nil {
+		t.Fatal(err)
+	}
+
+	file := filepath.Join(t.TempDir(), "more.csv")
+	if err := os.WriteFile(file, []byte("place,colour\nhall,blue\nstairs,blue\n"),
+		0o600); err != nil {
+		t.Fatal(err)
+	}
+	v.goes("/uploads", `document.querySelector("#target")`)
+	v.chooses("target", stored.Scraper.ID)
+	v.do(chromedp.SetUploadFiles(chromedp.CSS("#file"), []string{file}))
+	v.presses("Send the file")
+	v.says("Column that tells rows apart is required")
+	v.sees(`document.activeElement.id === "upload-column"`)
+	v.enters("upload-column", "room")
+	v.presses("Send the file")
+	v.says("Enter a column of the rows that are stored")
+	v.enters("upload-column", "place")
+	v.presses("Send the file")
+	v.says("The file was taken.")
+	v.sees(`!document.querySelector("#upload-column")`)
+	job := asks[string](v.person, `document.querySelector(".note a").href.split("/").at(-1)`)
+	if _, err := v.Follow(ctx, job, nil); err != nil {
+		t.Fatal(err)
+	}
+	v.goes("/rows/"+group.ID, `document.querySelector(".rows table").ariaRowCount === "3"`)
 	v.ends()
 }

@@ -15,6 +15,7 @@ import (
 
 	"shoal.dev/shoal/apiserver/internal/apitest"
 	"shoal.dev/shoal/controlplane/client"
+	"shoal.dev/shoal/pkg/model"
 )
 
 // TestTools: an agent sees a tool for each operation that has an effect and that its scope may
@@ -144,6 +145,45 @@ func TestScrapedTextIsData(t *testing.T) {
 			call.path + "name.content": evil, call.path + "name.origin": "https://shop.test/a",
 			call.path + "name.truncated": false, call.path + "n": 1,
 			call.path + "_sourceUrl": "https://shop.test/a"})
+	}
+	file, quiet := r.IDs.New(), r.NewGroup(t, "alice", "files")
+	r.Client.Must(t, client.BeginImport{Job: file, Customer: "alice", Format: "csv", Bytes: 1,
+		NewScraper: &client.PutScraper{Create: true, ID: r.IDs.New(), Customer: "alice",
+			Group: quiet, Spec: model.Scraper{Name: "file", Type: model.File}}})
+	r.Client.Must(t, client.EndImport{Job: file, Message: evil + "\u202e"})
+	wary := client.PutGroup{ID: r.group, Customer: "alice", Name: "g", DataTable: "t",
+		StartType: "MANUAL", Quarantine: true}
+	r.Client.Must(t, wary)
+	r.Clock.Advance(time.Second)
+	held := r.launch(t, 1)
+	r.Client.Dispatch(t, held, 0)
+	if err := r.Client.Settle(t.Context(), []model.Receipt{{Job: held, Outcome: model.Delivered,
+		PriceRow: "tier:plain", Quantity: 1, Items: 1, Last: true}}, nil); err != nil {
+		t.Fatal(err)
+	}
+	r.Client.HoldRun(t, held, evil+"\u202e")
+	for _, of := range []struct {
+		name string
+		with args
+		path string
+		says string
+	}{
+		{"svc_list_scraper_jobs", args{"filters": args{"groupId": quiet}},
+			"result.content.0.errorMessage", evil},
+		{"svc_list_all_scraper_jobs", args{"groupId": quiet},
+			"result.items.0.errorMessage", evil},
+		{"svc_stream_scraper_job", args{"id": file}, "result.errorMessage", evil},
+		{"svc_list_scraper_jobs", args{"filters": args{"groupId": r.group}},
+			"result.content.0.quarantineReason", evil},
+		{"svc_list_notifications", nil, "result.content.0.facts.run.errorMessage", evil},
+		{"svc_list_notifications", nil, "result.content.0.text", ""},
+	} {
+		got := a.want(of.name, of.with, map[string]any{of.path + ".type": "scraped",
+			of.path + ".origin": ""})
+		if said := got.Text(of.path + ".content"); !strings.Contains(said, evil) ||
+			of.says != "" && said != evil {
+			t.Errorf("%s: %s says %q", of.name, of.path, said)
+		}
 	}
 }
 

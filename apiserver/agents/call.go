@@ -136,7 +136,7 @@ func (g *Gateway) call(ctx context.Context, t *operation.Tool, c *calling) (*out
 	case inner.Status >= http.StatusBadRequest:
 		return failed(inner)
 	case t.Streams():
-		err = g.wait(ctx, inner, out, c)
+		err = g.wait(ctx, t, inner, out, c)
 	case t.Result != nil:
 		at.Key = c.Key
 		err = g.read(ctx, t, inner, out, at, originOf(args))

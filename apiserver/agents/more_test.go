@@ -16,6 +16,7 @@ import (
 	"shoal.dev/shoal/apiserver/internal/apitest"
 	"shoal.dev/shoal/apiserver/internal/operation"
 	"shoal.dev/shoal/controlplane/client"
+	"shoal.dev/shoal/pkg/ids"
 	"shoal.dev/shoal/pkg/model"
 )
 
@@ -87,6 +88,80 @@ func TestPeopleAreAsked(t *testing.T) {
 		}
 		said = "accept"
 		a.want("svc_delete_scraper", remove, map[string]any{"error": nil})
+	}
+}
+
+// TestPeopleAreAskedOfStarts: a person is asked before a call that makes scrapers start, whatever
+// the call says of it, and before no other change.
+func TestPeopleAreAskedOfStarts(t *testing.T) {
+	r := start(t)
+	asked := ""
+	a := r.connect(t, apitest.LLM, sessionful, &mcp.ClientOptions{ElicitationHandler: func(
+		_ context.Context, request *mcp.ElicitRequest) (*mcp.ElicitResult, error) {
+		asked = request.Params.Message
+		return &mcp.ElicitResult{Action: "decline", Content: map[string]any{}}, nil
+	}})
+	declined := func(name string, with args, part string) {
+		t.Helper()
+		asked = ""
+		a.refused(name, with, "declined")
+		if !strings.Contains(asked, "no cap but the balance") || !strings.Contains(asked, part) {
+			t.Errorf("%s %v: the question is %q", name, with, asked)
+		}
+	}
+	done := func(name string, with args) answer {
+		t.Helper()
+		asked = ""
+		got := a.want(name, with, map[string]any{"error": nil})
+		if asked != "" {
+			t.Errorf("%s %v: a person was asked %q", name, with, asked)
+		}
+		return got
+	}
+	group := func(name, start string) ids.ID {
+		put := client.PutGroup{Create: true, ID: r.IDs.New(), Customer: "alice", Name: name,
+			DataTable: "t", StartType: start}
+		r.Client.Must(t, put)
+		return put.ID
+	}
+	scraper := func(of ids.ID, schedule string) args {
+		put := client.PutScraper{Create: true, ID: r.IDs.New(), Customer: "alice", Group: of,
+			Spec: model.Scraper{Name: "s" + r.IDs.New().String(), Type: model.SingleProduct,
+				Schedule: schedule, SourceConfig: model.SourceConfig{URL: "https://shop.test/"},
+				ItemsConfig: []model.Field{{Name: "name", Selector: "h1", Kind: "TEXT"}}}}
+		r.Client.Must(t, put)
+		return args{"id": put.ID, "name": put.Spec.Name, "groupRef": of, "type": "SINGLE_PRODUCT",
+			"sourceConfig": put.Spec.SourceConfig, "itemsConfig": put.Spec.ItemsConfig}
+	}
+	in := func(scraper args, group ids.ID) args {
+		scraper = maps.Clone(scraper)
+		scraper["groupRef"] = group
+		return scraper
+	}
+
+	paused, idle := group("paused", "NONE"), group("idle", "NONE")
+	scraper(paused, "0 3 * * *")
+	scraper(idle, "")
+	for _, name := range []string{"svc_put_group", "svc_put_group_start_type"} {
+		declined(name, args{"id": paused, "startType": "MANUAL"}, `group "paused"`)
+		done(name, args{"id": idle, "startType": "MANUAL"})
+		r.Client.Must(t, client.PutStartType{Customer: "alice", Group: idle, StartType: "NONE"})
+	}
+	done("svc_put_group", args{"id": paused, "name": "paused", "startType": "NONE"})
+
+	daily := group("daily", "DAILY")
+	own, other := scraper(daily, "0 3 * * *"), scraper(r.group, "")
+	made := maps.Clone(other)
+	delete(made, "id")
+	made["name"] = "made"
+	for _, name := range []string{"svc_create_scraper", "svc_create_scraper_v2"} {
+		declined(name, in(made, daily), `group "daily"`)
+		declined(name, in(other, daily), `group "daily"`)
+		declined(name, own, `group "daily"`) // it starts with its group instead
+		known := scraper(daily, "")
+		done(name, known)
+		done(name, in(known, r.group))
+		done(name, in(other, paused))
 	}
 }
 

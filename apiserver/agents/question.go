@@ -34,7 +34,7 @@ func (g *Gateway) ask(ctx context.Context, t *operation.Tool, c *calling,
 		}
 		return fmt.Sprintf("%s%s It costs up to %s EUR.", what, g.price(ctx, t, c, args), most), nil
 	}
-	if arranges(args) {
+	if t.Agents != operation.Destroys {
 		return what + " It will start runs on its own from now on. Each run costs, with no cap " +
 			"but the balance.", nil
 	}
@@ -56,7 +56,7 @@ func (g *Gateway) ask(ctx context.Context, t *operation.Tool, c *calling,
 func (g *Gateway) subject(customer string, args map[string]json.RawMessage) string {
 	view := g.client.View()
 	var about []string
-	for _, name := range []string{"scraperId", "templateScraperId", "id", "groupId"} {
+	for _, name := range []string{"scraperId", "templateScraperId", "id", "groupId", "groupRef"} {
 		var text string
 		_ = json.Unmarshal(args[name], &text) // it may be missing
 		id, err := ids.Parse(text)

@@ -28,7 +28,7 @@ var errSilent = fault.New(fault.Unavailable, "nothing was told of the run in tim
 
 // wait follows a stream of events to its end, or until maxWait, and returns the last event. If the
 // stream ends before the run, as when the server stops, the wait is unfinished.
-func (g *Gateway) wait(ctx context.Context, inner *operation.Inner, out *output,
+func (g *Gateway) wait(ctx context.Context, t *operation.Tool, inner *operation.Inner, out *output,
 	c *calling) error {
 	waiting, cancel := context.WithCancel(ctx)
 	defer cancel()
@@ -67,6 +67,10 @@ func (g *Gateway) wait(ctx context.Context, inner *operation.Inner, out *output,
 	var last struct{ State string }
 	_ = json.Unmarshal(out.Result, &last) // it may lack a state
 	out.Unfinished = !c.glance && last.State == running
+	var err error
+	if out.Result, err = t.Mark(out.Result, ""); err != nil {
+		return fmt.Errorf("agents: an event: %w", err)
+	}
 	return nil
 }
 

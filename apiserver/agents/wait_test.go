@@ -2,6 +2,8 @@ package agents_test
 
 import (
 	"context"
+	"encoding/base64"
+	"encoding/json"
 	"fmt"
 	"strings"
 	"testing"
@@ -194,6 +196,61 @@ func TestLongAnswers(t *testing.T) {
 		}
 		c.with["cursor"] = "cut.e30"
 		a.refused(c.tool, c.with, "invalid_cursor")
+	}
+}
+
+// TestPeopleAreAskedOnce: whoever reads the rest of a cut answer does nothing anew, so nobody is
+// asked again. A cursor that names an unused key is a new call.
+func TestPeopleAreAskedOnce(t *testing.T) {
+	for _, version := range []string{sessionful, ""} {
+		r := start(t)
+		said, asked := "accept", 0
+		a := r.connect(t, apitest.LLM, version, &mcp.ClientOptions{ElicitationHandler: func(
+			context.Context, *mcp.ElicitRequest) (*mcp.ElicitResult, error) {
+			asked++
+			return &mcp.ElicitResult{Action: said, Content: map[string]any{}}, nil
+		}})
+		var links []args
+		for n := range 900 {
+			links = append(links, args{"url": fmt.Sprintf("https://shop.test/%d/%s", n,
+				strings.Repeat("x", 900))})
+		}
+		with := args{"scraperRef": r.scraper, "name": "site", "links": links}
+		read, cursor := 0, ""
+		for calls := 0; calls == 0 || cursor != ""; calls++ {
+			if cursor != "" {
+				with["cursor"] = cursor
+				said = "decline" // whoever is asked again says no
+			}
+			got := a.want("svc_create_scraper_site", with, map[string]any{"error": nil})
+			list, _ := got.At("result.links")
+			part, _ := list.([]any)
+			read += len(part)
+			if cursor = got.Text("cursor"); calls == 0 && cursor == "" || len(part) == 0 {
+				t.Fatalf("the answer is not cut: %.300s", got.text)
+			}
+		}
+		if read != len(links) || asked != 1 {
+			t.Errorf("%d links were read, and a person was asked %d times", read, asked)
+		}
+		text, _ := strings.CutPrefix(with["cursor"].(string), "cut.")
+		decoded, err := base64.RawURLEncoding.DecodeString(text)
+		if err != nil {
+			t.Fatal(err)
+		}
+		var place map[string]json.RawMessage
+		if err := json.Unmarshal(decoded, &place); err != nil {
+			t.Fatal(err)
+		}
+		place["k"] = json.RawMessage(`"unused"`)
+		if decoded, err = json.Marshal(place); err != nil {
+			t.Fatal(err)
+		}
+		with["cursor"] = "cut." + base64.RawURLEncoding.EncodeToString(decoded)
+		a.refused("svc_create_scraper_site", with, "declined")
+		if asked != 2 {
+			t.Errorf("of a new key a person was asked %d times", asked-1)
+		}
 	}
 }
 

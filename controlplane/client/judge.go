@@ -8,6 +8,7 @@ import (
 	"math"
 	"strings"
 	"time"
+	"unicode"
 
 	"shoal.dev/shoal/pkg/ids"
 	"shoal.dev/shoal/pkg/model"
@@ -179,13 +180,14 @@ func inWords(odd []profile.Oddity) string {
 	return strings.Join(texts, "; ")
 }
 
-// fieldName returns a field's name in a form fit for a sentence: 40 characters at most.
+// fieldName returns a field's name in a form fit for a sentence: 40 visible characters at most. A
+// page may have chosen it, with characters that hide or reorder others.
 func fieldName(name string) string {
 	clean := strings.Map(func(r rune) rune {
-		if r < ' ' || r == 0x7f {
-			return -1
+		if unicode.IsGraphic(r) {
+			return r
 		}
-		return r
+		return -1
 	}, strings.ToValidUTF8(name, ""))
 	if runes := []rune(clean); len(runes) > 40 {
 		clean = string(runes[:40])

@@ -16,7 +16,7 @@ func TestOdditiesInWords(t *testing.T) {
 	odd := []profile.Oddity{{Aspect: profile.RowCount, Text: "2 rows"}}
 	for range toldOddities {
 		odd = append(odd, profile.Oddity{Aspect: profile.Values, Text: "high",
-			Field: "a\n" + strings.Repeat("ö", 60) + "\xff"})
+			Field: "a\n\u202e\u200b\u2028" + strings.Repeat("ö", 60) + "\xff"})
 	}
 	got := inWords(odd)
 	if !strings.HasPrefix(got, "2 rows; aö") || !strings.HasSuffix(got, "ö: high; and 1 more") ||

@@ -72,7 +72,7 @@ func KeyColumnOf(ctx context.Context, rows ReadsRows, v *View, s *Scraper, asked
 	}
 	if asked == "" {
 		return "", fault.Invalid(fault.KeyColumnRequired, "keyColumn",
-			"names the column that tells rows apart: files of the scraper add to each other")
+			"is required: files of the scraper add to each other, by this column")
 	}
 	q.Limit, q.Filter = 1, filter.Compare{Field: asked, Op: filter.Exists,
 		Values: []filter.Value{{Kind: filter.Bool, Bool: true}}}

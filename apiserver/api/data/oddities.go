@@ -36,7 +36,7 @@ type RunOddities struct {
 // RunOddity is one way in which a run differs from the runs before it.
 type RunOddity struct {
 	Aspect profile.Aspect `json:"aspect" doc:"ROW_COUNT, FILL_RATE, TYPES, VALUES, TEXT_LENGTH or VARIETY"`
-	Field  string         `json:"field" scraped:"aspect" doc:"Empty for ROW_COUNT"`
+	Field  string         `json:"field" scraped:"-" doc:"Empty for ROW_COUNT"`
 	Text   string         `json:"text" doc:"Why, in words"`
 }
 

@@ -50,13 +50,13 @@ type Job struct {
 	TotalRequests      uint64            `json:"totalRequests" doc:"Pages finished, delivered or errored"`
 	DeliveredPages     uint64            `json:"deliveredPages"`
 	Duration           *int64            `json:"duration" doc:"Milliseconds from started to finished"`
-	ErrorMessage       *string           `json:"errorMessage"`
+	ErrorMessage       *string           `json:"errorMessage" scraped:"-"`
 	StopReason         *model.StopReason `json:"stopReason" doc:"STOPPED_BY_CUSTOMER, WALLET_INSUFFICIENT_BALANCE or MAX_CHARGE_REACHED"`
 	LaunchedByCustomer bool              `json:"launchedByCustomer" doc:"False if the owner of a shared group launched it"`
 	MaxChargeMicros    *int64            `json:"maxChargeMicros" doc:"The run's cost cap, in micros, millionths of a euro; null for people with whom the group is shared"`
 	ChargedMicros      *int64            `json:"chargedMicros" doc:"Charged so far, in micros, millionths of a euro; null for people with whom the group is shared"`
 	IgnoresRobots      bool              `json:"ignoresRobots" doc:"The run ignored robots.txt"`
-	QuarantineReason   *string           `json:"quarantineReason" doc:"Why the run is held back, as text: until it is released, it does not count as the last run. Null: it is not held back."`
+	QuarantineReason   *string           `json:"quarantineReason" scraped:"-" doc:"Why the run is held back, as text: until it is released, it does not count as the last run. Null: it is not held back."`
 }
 
 // NewJob converts a run's record to the API's form, for its owner or a reader. Only the owner sees

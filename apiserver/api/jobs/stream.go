@@ -25,7 +25,7 @@ type JobProgress struct {
 	ItemsQuantity  uint64            `json:"itemsQuantity" doc:"Rows stored"`
 	TotalRequests  uint64            `json:"totalRequests" doc:"Pages finished, delivered or errored"`
 	Duration       *int64            `json:"duration,omitempty" doc:"Milliseconds; only in the last frame"`
-	ErrorMessage   *string           `json:"errorMessage,omitempty"`
+	ErrorMessage   *string           `json:"errorMessage,omitempty" scraped:"-"`
 	StopReason     *model.StopReason `json:"stopReason,omitempty"`
 	SuccessLinks   uint32            `json:"successLinks"`
 	ErrorLinks     uint32            `json:"errorLinks"`

@@ -36,7 +36,7 @@ type Notification struct {
 	ID        ids.ID      `json:"id" doc:"Id of what happened: the same in every channel and in repeats"`
 	Event     model.Event `json:"event" doc:"One of the preferences' identifiers, or MORE_NOTICES"`
 	Title     string      `json:"title"`
-	Text      string      `json:"text"`
+	Text      string      `json:"text" scraped:"-"`
 	CreatedAt api.Time    `json:"createdAt"`
 	Read      bool        `json:"read"`
 	JobID     *ids.ID     `json:"jobId" doc:"The run concerned"`

@@ -38,7 +38,7 @@ type PagePick struct {
 type PageChoice struct {
 	Kind  model.FieldKind `json:"kind"`
 	Attr  string          `json:"attr,omitempty"`
-	Value string          `json:"value" scraped:"" doc:"Value in the picked element; only the beginning if it is long"`
+	Value string          `json:"value" scraped:"-" doc:"Value in the picked element; only the beginning if it is long"`
 }
 
 type pickRequest struct {

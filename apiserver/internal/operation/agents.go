@@ -31,7 +31,7 @@ const (
 
 // ScrapedRow marks a type of scraped rows. Agents get such rows with every text marked as data. The
 // tag scraped does the same for a member of an answer. Its value names the member that says where
-// the texts were scraped.
+// the texts were scraped, or is "-" if none does.
 type ScrapedRow interface{ ScrapedRow() }
 
 var scrapedRowType = reflect.TypeFor[ScrapedRow]()

@@ -36,7 +36,7 @@ type rules struct {
 	doc      string
 	alone    bool   // alone:"json": not among the parameters of a streamed body
 	agent    string // agentNeeds or agentLacks, "" for neither
-	scraped  string // the member that says where texts were scraped; "": none were
+	scraped  string // the member that says where texts were scraped; "-": none does; "": none were
 }
 
 // field is one field of a request struct.

@@ -128,11 +128,14 @@ export async function call<T>(method: string, path: string, options: Options = {
 // What newer browsers have of JSON, and its types here have not.
 const raw = (JSON as { rawJSON?: (text: string) => unknown }).rawJSON;
 
-/** Keeps a number as it was written where it has more digits than a number of a script may keep. */
+/** Whether a number has more digits than a number of a script may keep. */
+export const rounds = (said: string) =>
+  said.replace(/e.*|\D/gi, "").replace(/^0+/, "").length > 15;
+
+/** Keeps a number as it was written where it would be rounded. */
 function exact(_name: string, value: unknown, context?: { source?: string }): unknown {
   const said = context?.source;
-  return raw && typeof value === "number" && said
-    && said.replace(/e.*|\D/gi, "").replace(/^0+/, "").length > 15 ? raw(said) : value;
+  return raw && typeof value === "number" && said && rounds(said) ? raw(said) : value;
 }
 
 /** What an answer refuses. */

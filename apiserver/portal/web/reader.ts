@@ -1,7 +1,7 @@
 // Rows as they are read, by cursor.
 import { signal } from "@preact/signals";
 import type { Row, RowCursorPage } from "./schema.gen";
-import { call, type Refused } from "./api";
+import { call, type Refused, rounds } from "./api";
 import { refused } from "./load";
 
 /** Which rows, in which order. */
@@ -33,19 +33,34 @@ interface Page {
   used: number;
 }
 
+/** The number that the API reads a text as; undefined: none. */
+function numberOf(text: string): number | undefined {
+  const said = text.trim();
+  const number = /^[+-]?\d+(\.\d+)?(e[+-]?\d+)?$/i.test(said) ? Number(said) : NaN;
+  return Number.isFinite(number) ? number : undefined;
+}
+
 /** The filter, as the API takes it; undefined: none. */
 function filterOf(want: Wanted): string | undefined {
-  if (!want.field) {
+  const { field, op, value } = want;
+  if (!field) {
     return undefined;
   }
-  if (/^(true|false)$/.test(want.value) && (want.op === "eq" || want.op === "ne")) {
-    const either = [want.value === "true", want.value]; // pages say it as a text, files as it is
-    return JSON.stringify({ [want.field]: { [want.op === "eq" ? "$in" : "$nin"]: either } });
+  const number = numberOf(value);
+  let filter: object;
+  if (op === "eq" || op === "ne") {
+    // A cell shows a number or boolean like the text that spells it.
+    const other = /^(true|false)$/.test(value) ? value === "true" : number;
+    const same = number !== undefined && rounds(value)
+      // A text of so many digits is an identifier, which equals no other one that rounds alike.
+      ? { $or: [{ [field]: value }, { [field]: number, $nor: [{ [field]: { $startsWith: "" } }] }] }
+      : { [field]: { $in: other === undefined ? [value] : [value, other] } };
+    filter = op === "eq" ? same : { $nor: [same] };
+  } else {
+    filter = { [field]: { ["$" + op]: op === "exists" ? true
+      : op === "contains" ? value : number ?? value } };
   }
-  const number = want.value.trim() !== "" && Number.isFinite(Number(want.value));
-  const value = want.op === "exists" ? true
-    : number && want.op !== "contains" ? Number(want.value) : want.value;
-  return JSON.stringify({ [want.field]: { ["$" + want.op]: value } });
+  return JSON.stringify(filter);
 }
 
 /** Reads rows when they are needed, and keeps a bounded number of them. */
@@ -195,7 +210,7 @@ export class RowReader {
     const { cursor, skip, count } = page;
     let { rows, next } = await this.ask(cursor, skip, count);
     while (this.want.sort && next !== undefined && rows.length < count) { // large ones come in parts
-      const more = await this.ask(cursor, skip + rows.length, count - rows.length);
+      const more = await this.ask(next, 0, count - rows.length);
       rows = [...rows, ...more.rows];
       next = more.next;
     }
@@ -217,10 +232,12 @@ export class RowReader {
     this.changed.value++;
   }
 
-  /** Forgets the rows that were not looked at for longest. */
+  /** Forgets the rows that were not looked at for longest. Those without a cursor stay: read again,
+   * they would be rows of now, while all others are rows of then. */
   private keep(): void {
     let held = 0;
-    const lately = this.pages.filter((page) => page.rows).sort((a, b) => b.used - a.used);
+    const lately = this.pages.filter((page) => page.rows && page.cursor !== undefined)
+      .sort((a, b) => b.used - a.used);
     for (const page of lately) {
       held += page.count;
       if (held > mostHeld) {

@@ -120,6 +120,8 @@ export const texts = {
   uploadFormats: "Choose a file that ends with .csv, .jsonl, .ndjson or .xlsx.",
   uploadNone: "Choose a file.",
   uploadName: "Name of the scraper",
+  uploadKey: "Column that tells rows apart",
+  uploadKeyHint: "Files add to each other here. A row that has a new value in this column is new.",
   uploadSend: "Send the file",
   uploadProgress: "Sending",
   uploadSent: (sent: string, all: string, percent: string) => `${sent} of ${all}, ${percent}`,

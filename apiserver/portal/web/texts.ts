@@ -201,6 +201,8 @@ export const texts = {
   todo: {
     file: "Choose the file again.",
     network: "Check your connection, then try again.",
+    KEY_COLUMN_INVALID: "Enter a column of the rows that are stored, then send the file again.",
+    KEY_COLUMN_REQUIRED: "Enter the column, then send the file again.",
     WALLET_INSUFFICIENT_BALANCE: "Top up the wallet, then try again.",
     feature_not_in_plan: "Choose a plan that has it.",
     NAME_TAKEN: "Choose another name.",

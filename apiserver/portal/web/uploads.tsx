@@ -35,8 +35,8 @@ interface Sending {
 // What is being sent, as a reload has to know it: the form, and the key, which holds for the same
 // file in the same place alone.
 const place = "shoal-upload";
-interface Left { group: string; target: string; name: string; file: string; said: string;
-  key: string }
+interface Left { group: string; target: string; name: string; column: string; file: string;
+  said: string; key: string }
 
 function left(): Left | undefined {
   try {
@@ -173,6 +173,9 @@ export function Uploads() {
   </>;
 }
 
+// What a file is refused with that needs a column named that tells its rows apart.
+const columnless = new Set(["KEY_COLUMN_REQUIRED", "KEY_COLUMN_INVALID"]);
+
 interface Own { groups: Group[]; files: Scraper[]; changed: () => void }
 
 function Upload(props: Own) {
@@ -183,12 +186,20 @@ function Upload(props: Own) {
   const target = useEntry("target", kept?.target ?? "");
   const name = useEntry("upload-name", kept?.name ?? "");
   const given = useEntry("upload-given", ""); // the file's name: the next file's takes its place
+  const column = useEntry("upload-column", kept?.column ?? "");
+  const asking = useEntry("upload-asking", kept?.column ? kept.target : ""); // for the column
   const file = useSignal<File | undefined>(undefined);
   const input = useRef<HTMLInputElement>(null);
   const problem = useSignal("");
   const act = useAct();
   const files = props.files.filter((s) => s.groupRef === group.value);
   const to = files.some((s) => s.id === target.value) ? target.value : ""; // none of another group
+  const asks = to !== "" && asking.value === to;
+  useEffect(() => {
+    if (act.error && columnless.has(act.error.code)) {
+      document.getElementById("upload-column")?.focus();
+    }
+  }, [act.error]);
   const choose = (chosen: File | undefined) => {
     file.value = chosen;
     problem.value = chosen && !formatOf(chosen.name) ? texts.uploadFormats : "";
@@ -199,7 +210,7 @@ function Upload(props: Own) {
   useEffect(() => {
     if (done.value) {
       file.value = undefined;
-      name.value = given.value = "";
+      name.value = given.value = column.value = asking.value = "";
       input.current!.value = "";
       props.changed();
     }
@@ -217,14 +228,22 @@ function Upload(props: Own) {
     before.value = undefined;
     const path = to ? `/api/scraper/${to}/file`
       : `/api/scraper/group/${group.value}/file-scraper`;
-    const query = to ? { format } : { format, name: name.value };
+    const query = !to ? { format, name: name.value }
+      : { format, keyColumn: asks && column.value.trim() || undefined };
     const said = JSON.stringify([path, query, chosen.name, chosen.size, chosen.lastModified]);
-    const now = { group: group.value, target: to, name: name.value, file: chosen.name, said };
+    const now = { group: group.value, target: to, name: name.value, file: chosen.name, said,
+      column: query.keyColumn ?? "" };
     void act.run([path, query, chosen.name, chosen.size], async () => {
       const was = left();
       if (was?.said !== said) { // and may be there already
         // what would be refused is refused before the file is sent
-        await call("POST", path, { query: { ...query, check: true }, type: types[format] });
+        await call("POST", path, { query: { ...query, check: true }, type: types[format] })
+          .catch((e: unknown) => {
+            if (e instanceof Refused && columnless.has(e.code)) {
+              asking.value = to;
+            }
+            throw e;
+          });
       }
       const key = was?.said === said ? was.key : newKey();
       if (!sending.value) { // who has left the page meanwhile may have begun one again
@@ -251,8 +270,11 @@ function Upload(props: Own) {
           {problem.value}</p>
       </div>
       {!to && <Entry id="upload-name" label={texts.uploadName} value={name} most={200} />}
+      {asks && <Entry id="upload-column" label={texts.uploadKey} value={column} most={256}
+        hint={texts.uploadKeyHint} />}
       {!sending.value && <p><button aria-disabled={act.busy}>{texts.uploadSend}</button></p>}
-      <Came of={act} names={{ name: texts.uploadName, format: texts.uploadFile }} />
+      <Came of={act} names={{ name: texts.uploadName, format: texts.uploadFile,
+        keyColumn: texts.uploadKey }} />
     </form>
     {sending.value && <Progress of={sending.value} />}
     {done.value && <p class="note" role="status">{texts.uploadDone}{" "}

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -16,6 +17,8 @@ import (
 	"shoal.dev/shoal/controlplane/client"
 	"shoal.dev/shoal/controlplane/identity"
 	"shoal.dev/shoal/controlplane/internal/command"
+	"shoal.dev/shoal/pkg/blobstore"
+	"shoal.dev/shoal/pkg/bodies"
 	"shoal.dev/shoal/pkg/clock"
 	"shoal.dev/shoal/pkg/ids"
 	"shoal.dev/shoal/pkg/model"
@@ -345,7 +348,7 @@ func TestWhatWasUndoneGoesAfterAGrace(t *testing.T) {
 	t.Parallel()
 	config := testConfig(t, t.TempDir())
 	store, at := config.Store.(*lists), clock.NewManual(time.Now())
-	config.Clock = at
+	config.Clock, config.Blobs = at, blobsIn(t, t.TempDir())
 	s := serve(t, config)
 	customer, scraper := prepare(t, s, config)
 	kept := launch(t, s, config, customer, scraper, 3)
@@ -363,6 +366,27 @@ func TestWhatWasUndoneGoesAfterAGrace(t *testing.T) {
 	store.mu.Lock()
 	store.records[undone] = map[model.Unit]model.Receipt{{}: {}}
 	store.mu.Unlock()
+	for _, job := range []ids.ID{kept, undone} {
+		pack := bodies.Pack{Group: fresh(t, s).Scraper(scraper).Group, Scraper: scraper, Job: job,
+			ID: config.IDs.New(), Days: 30}
+		if _, err := config.Blobs.Put(patient(t), pack.Key(customer),
+			strings.NewReader("x")); err != nil {
+			t.Fatal(err)
+		}
+	}
+	packs := func() (of []ids.ID) {
+		t.Helper()
+		page, err := config.Blobs.List(patient(t), blobstore.Bodies, customer, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, info := range page.Blobs {
+			if p, ok := bodies.ParsePack(info.Key); ok {
+				of = append(of, p.Job)
+			}
+		}
+		return of
+	}
 	restored, err := s.Operator().Restore(patient(t), bytes.NewReader(file),
 		client.RestoreOptions{})
 	if err != nil || restored.Changes.Undone != 1 ||
@@ -388,7 +412,7 @@ func TestWhatWasUndoneGoesAfterAGrace(t *testing.T) {
 		fresh(t, s)
 		sweep()
 	}
-	if emptied() || !store.has(list) {
+	if emptied() || !store.has(list) || len(packs()) != 2 {
 		t.Fatal("something went within the grace")
 	}
 	at.Advance(config.RestoreGrace)
@@ -400,6 +424,9 @@ func TestWhatWasUndoneGoesAfterAGrace(t *testing.T) {
 	})
 	until(t, "the note's end",
 		func() bool { at.Advance(time.Second); return fresh(t, s).UndoneRun(undone) == nil })
+	if left := packs(); len(left) != 1 || left[0] != kept {
+		t.Errorf("kept bodies are left of the runs %v, want those of %s", left, kept)
+	}
 	if fresh(t, s).Job(kept) == nil || store.emptied[kept] {
 		t.Fatal("a run of before the cut is gone")
 	}

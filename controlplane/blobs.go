@@ -3,6 +3,7 @@ package controlplane
 import (
 	"context"
 	"errors"
+	"fmt"
 	"io"
 	"strings"
 	"sync"
@@ -10,6 +11,7 @@ import (
 
 	"github.com/prometheus/client_golang/prometheus"
 
+	"shoal.dev/shoal/controlplane/internal/state"
 	"shoal.dev/shoal/pkg/blobstore"
 	"shoal.dev/shoal/pkg/bodies"
 	"shoal.dev/shoal/pkg/ids"
@@ -146,6 +148,41 @@ func (w *sweeper) namedPacks(ctx context.Context) (func(blobstore.Key) bool, err
 		return ok && scraper != nil && scraper.Customer == key.Owner && group != nil &&
 			view.DeletedRun(p.Job) == nil && view.UndoneRun(p.Job) == nil
 	}, nil
+}
+
+// dropBodies removes the kept bodies of runs that a restore undid. The marks of the runs go soon
+// afterwards, and nothing else tells a sweep that these packs are of no run.
+func (w *sweeper) dropBodies(ctx context.Context, undone []*state.Undone) error {
+	if w.s.config.Blobs == nil {
+		return nil
+	}
+	runs := map[string]map[ids.ID]bool{} // by customer
+	for _, u := range undone {
+		if runs[u.Customer] == nil {
+			runs[u.Customer] = map[ids.ID]bool{}
+		}
+		runs[u.Customer][u.Job] = true
+	}
+	for customer, jobs := range runs {
+		for at := []byte(nil); ; {
+			page, err := w.s.config.Blobs.List(ctx, blobstore.Bodies, customer, at)
+			if err != nil {
+				return fmt.Errorf("bodies of customer %s: %w", customer, err)
+			}
+			for _, info := range page.Blobs {
+				if p, ok := bodies.ParsePack(info.Key); !ok || !jobs[p.Job] {
+					continue
+				}
+				if err := w.s.config.Blobs.Delete(ctx, info.Key); err != nil {
+					return fmt.Errorf("bodies of a run that a restore undid: %w", err)
+				}
+			}
+			if at = page.Next; at == nil {
+				break
+			}
+		}
+	}
+	return nil
 }
 
 // namedCatalogues returns a test whether the state names a catalogue's file. In the grace period

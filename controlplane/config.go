@@ -243,7 +243,7 @@ func (s *Server) forLeadership() leadership.Config {
 		EndWithin: c.EndWithin, FetchDeadline: c.FetchDeadline, MarkerEvery: c.MarkerEvery,
 		RestoreGrace: c.RestoreGrace, ArchiveEvery: c.ArchiveEvery,
 		ArchiveKeep: uint32(c.ArchiveKeep), HistoryKept: c.HistoryKept, RowsFloor: c.RowsFloor,
-		Point: c.Point, Logger: c.Logger, Metrics: c.Metrics,
+		DropBodies: s.sweeper.dropBodies, Point: c.Point, Logger: c.Logger, Metrics: c.Metrics,
 		Tracer: c.Tracer}
 	if c.Cluster != nil {
 		config.Autopilot = c.Cluster.Autopilot

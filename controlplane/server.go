@@ -56,10 +56,10 @@ func New(config Config) (*Server, error) {
 	s := &Server{config: config, node: node.New(config.forNode()), ready: make(chan struct{}),
 		again: make(chan struct{}, 1)}
 	s.proposer = &proposer{config: &s.config, node: s.node}
+	s.scheduled, s.sweeper = newScheduled(s), newSweeper(s)
 	s.holder = leadership.NewHolder(s.forLeadership())
 	s.proposer.holder = s.holder
 	s.restorer = &restorer{config: &s.config, node: s.node, holder: s.holder, proposer: s.proposer}
-	s.scheduled, s.sweeper = newScheduled(s), newSweeper(s)
 	return s, nil
 }
 

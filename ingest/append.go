@@ -146,9 +146,36 @@ func (i *importing) base(ctx context.Context) ([]ids.ID, error) {
 		return nil, &upload.Refusal{Reason: fmt.Sprintf("the scraper has rows of %d runs or more; "+
 			"delete those of some", client.MaxHidden)}
 	}
+	if err := i.findNewest(ctx, view, held); err != nil {
+		return nil, err
+	}
 	slices.SortFunc(held, func(a, b ids.ID) int { return bytes.Compare(a[:], b[:]) })
 	i.progress = client.AppendMerge([]byte{1}, held) // one byte marks the list as noted
 	return nil, errNoted
+}
+
+// findNewest refuses a file if the scraper's newest rows are gone and nobody deleted them. A restore
+// brings back runs whose rows were removed because newer ones had replaced them. The file alone must
+// not pass for the scraper's rows.
+func (i *importing) findNewest(ctx context.Context, view *client.View, held []ids.ID) error {
+	scraper := view.Scraper(i.job.Scraper)
+	if scraper == nil {
+		return nil // it was deleted, and the run is stopped
+	}
+	var newest *client.Job
+	err := i.History.ScraperRuns(ctx, view, scraper.ID, func(job *client.Job) bool {
+		if client.Replaces(view, job, scraper) {
+			newest = job
+		}
+		return newest == nil
+	})
+	if err != nil || newest == nil || newest.Group != i.job.Group ||
+		view.DeletedRun(newest.ID) != nil || newest.Started*1000 < client.RowsSince(view) ||
+		slices.Contains(held, newest.ID) {
+		return err
+	}
+	return &upload.Refusal{Reason: fmt.Sprintf("the %d rows of run %s are lost, as after a restore; "+
+		"delete what is left of that run, and send a file with all rows", newest.Items, newest.ID)}
 }
 
 // The places of rows in the sorters.

@@ -226,16 +226,32 @@ func TestRetentionKeepsTheNewest(t *testing.T) {
 	})
 }
 
-// A run of kept bodies replaces no crawl, nor does a run over the links that a crawl left.
+// A run of kept bodies replaces no crawl, nor does a run over the links that a crawl left. A list's
+// runs of version 1 replace nothing, since they do not say whether they are such a one.
 func TestRunsThatReplaceNothing(t *testing.T) {
 	crawl := &client.Job{Closed: true, State: model.Completed, Items: 1}
 	read := &client.Job{Closed: true, State: model.Completed, Items: 1, File: true}
 	rest := &client.Job{Closed: true, State: model.Completed, Items: 1, Rest: true}
-	shop, file := &client.Scraper{}, &client.Scraper{}
+	shop, file, list := &client.Scraper{}, &client.Scraper{}, &client.Scraper{ListRun: true}
 	file.Spec.Type = model.File
-	if !client.Replaces(crawl, shop) || client.Replaces(read, shop) ||
-		client.Replaces(rest, shop) || !client.Replaces(read, file) {
+	c := clienttest.New(t, clock.NewManual(time.Unix(1_700_000_000, 0)))
+	v := c.View()
+	if !client.Replaces(v, crawl, shop) || client.Replaces(v, read, shop) ||
+		client.Replaces(v, rest, shop) || !client.Replaces(v, read, file) ||
+		!client.Replaces(v, crawl, list) {
 		t.Error("a run counts as one of the newest that is none, or does not")
+	}
+	c.Spoil(t, func(tx *clienttest.Tx) {
+		upgraded := *tx.Cluster()
+		upgraded.RestsFrom = 7
+		tx.PutCluster(&upgraded)
+	})
+	v = c.View()
+	later := *crawl
+	later.Queued = 7
+	if client.Replaces(v, crawl, list) || !client.Replaces(v, &later, list) ||
+		!client.Replaces(v, crawl, shop) {
+		t.Error("a list's run of version 1 replaces others, or any other run does not")
 	}
 }
 

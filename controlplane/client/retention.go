@@ -41,9 +41,11 @@ func Retained(v *View, s *Scraper) int {
 
 // Replaces says whether a run counts as one of the newest. It must be closed and have brought rows.
 // Deleted and held runs do not count, nor do runs of kept bodies, whose pages another run paid for.
-// A run of links left over by another run adds to that run's rows.
-func Replaces(job *Job, scraper *Scraper) bool {
+// A run of links left over by another run adds to that run's rows. Runs of a list that may be such
+// a one do not count either.
+func Replaces(v *View, job *Job, scraper *Scraper) bool {
 	return job.Closed && job.State != model.Failed && job.Items > 0 && !job.Rest &&
+		!(scraper.ListRun && v.MayBeRest(job)) &&
 		(!job.File || scraper.Spec.Type == model.File)
 }
 

@@ -99,7 +99,7 @@ func (in *selection) replacedAway(ctx context.Context, r Resource, v *client.Vie
 		switch {
 		case job.Started*1000 < since:
 			return false // older ones expire
-		case !client.Replaces(job, s) || job.Index > at.Files || shownNoMore(v, job.ID),
+		case !client.Replaces(v, job, s) || job.Index > at.Files || shownNoMore(v, job.ID),
 			!at.Newest.has(job.Queued, job.ID),
 			!in.JobID.IsZero() && in.JobID != job.ID,
 			!in.GroupID.IsZero() && in.GroupID != job.Group:
@@ -154,7 +154,7 @@ func (in *selection) retainedAway(ctx context.Context, h *client.History, v *cli
 			gone = true
 			return false
 		}
-		if client.Replaces(job, s) {
+		if client.Replaces(v, job, s) {
 			if job.Index <= at.Retained {
 				before++
 			}

@@ -134,27 +134,44 @@ func (r Resource) follow(job *client.Job, customer string) operation.Events {
 	}
 }
 
-// newer waits for a change of a job. It returns nil if the customer may no longer read it. This
-// node's state may be older than job, and may not have it yet.
+// newer waits for a change of a job. It returns nil if the customer may no longer read it, or if a
+// restore undid it. This node's state may be older than job. After a restore, a job that ended may
+// be older, too.
 func (r Resource) newer(ctx context.Context, to *operation.EventWriter, job *client.Job,
 	customer string) (*client.Job, error) {
 	for {
 		view := r.Client.View()
-		next, changed := view.WatchJob(job.ID)
-		if next == nil { // it has left the state, or is not known yet
-			var err error
-			if next, err = r.History.Run(ctx, view, job.ID); err != nil {
-				return nil, fmt.Errorf("run %s: %w", job.ID, err)
+		next, changed, err := r.watch(ctx, view, job.ID)
+		if err == nil && next == nil { // it is not known here yet, or not any more
+			if view, err = r.Client.Fresh(ctx); err == nil {
+				next, changed, err = r.watch(ctx, view, job.ID)
 			}
 		}
-		if next != nil && next.Index > job.Index {
-			if !ownership.Reads(view, customer, next.Customer, next.Group) {
-				return nil, nil
-			}
+		switch {
+		case err != nil || next == nil:
+			return nil, err
+		case !next.Closed && next.Index <= job.Index: // wait
+		case !ownership.Reads(view, customer, next.Customer, next.Group):
+			return nil, nil
+		default:
 			return next, nil
 		}
 		if err := to.Wait(ctx, changed, nil); err != nil {
 			return nil, err
 		}
 	}
+}
+
+// watch returns a job of the state or the history, and what is closed when it changes. nil: neither
+// has it.
+func (r Resource) watch(ctx context.Context, view *client.View, id ids.ID) (*client.Job,
+	<-chan struct{}, error) {
+	job, changed := view.WatchJob(id)
+	if job == nil {
+		var err error
+		if job, err = r.History.Run(ctx, view, id); err != nil {
+			return nil, nil, fmt.Errorf("run %s: %w", id, err)
+		}
+	}
+	return job, changed, nil
 }

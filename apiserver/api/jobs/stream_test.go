@@ -171,6 +171,45 @@ func TestStreamsEndWithTheirCaller(t *testing.T) {
 	}
 }
 
+// The stream of a run ends when a restore undoes it. If the restored state has its end, that is the
+// last frame.
+func TestStreamOverARestore(t *testing.T) {
+	r := start(t)
+	before := r.Client.Backup(t)
+	job := r.launch(t, r.scraper, 2)
+	running := r.Client.Backup(t)
+	r.Client.Must(t, client.StopRun{Customer: "alice", Scraper: r.scraper})
+	r.Client.CloseRun(t, job)
+	closed := r.Client.Backup(t)
+	follow := func() *frames {
+		t.Helper()
+		f := r.open(t, "/api/scraper-job-status/"+job.String()+"/stream")
+		if _, data := f.next(); data["state"] != "RUNNING" {
+			t.Fatalf("the stream begins with %v", data)
+		}
+		return f
+	}
+	r.Client.Restore(t, running, ids.ID{7})
+	f := follow()
+	r.settleUnit(t, job, 0, 5) // this frame is newer than what the next backup has
+	r.tick(t, func() {
+		if _, data := f.next(); data["itemsQuantity"] != 5. {
+			t.Errorf("frame %v", data)
+		}
+	})
+	r.Client.Restore(t, closed, ids.ID{8})
+	r.tick(t, func() {
+		if _, data := f.next(); data["state"] != "CANCELLED" {
+			t.Errorf("last frame %v", data)
+		}
+		f.expect("null")
+	})
+	r.Client.Restore(t, running, ids.ID{9})
+	f = follow()
+	r.Client.Restore(t, before, ids.ID{10})
+	r.tick(t, func() { f.expect("null") })
+}
+
 func TestStreamStates(t *testing.T) {
 	r := start(t)
 	for rows, state := range map[uint32]string{1: "SUCCESS", 0: "FAILED"} {

@@ -170,13 +170,26 @@ func (PutScraperPayload) Declaration() Declaration {
 
 func (PutScraperPayload) yields(state.Scraper) {}
 
-// Needs implements Needing for scrapers with a schedule.
+// Needs implements Needing for scrapers with a schedule, a retention or kept bodies. Version 1 has
+// the member of the retention, and refuses to set it.
 func (p PutScraperPayload) Needs() uint32 {
+	needs := uint32(1)
 	if p.Spec.Schedule != "" || p.Spec.ScheduleTimezone != "" {
-		return LaunchesSince
+		needs = LaunchesSince
 	}
-	return 1
+	if config := p.Spec.Config; config != nil {
+		if config.RetentionCount != nil {
+			needs = max(needs, RetentionSince)
+		}
+		if config.KeepBodyDays != nil {
+			needs = max(needs, BodiesSince)
+		}
+	}
+	return needs
 }
+
+// BodiesSince is the first cluster version in which bodies of pages are kept.
+const BodiesSince = 2
 
 // PutRetentionPayload sets how many of a scraper's newest runs keep their rows, 1 or more; 0: all.
 // Faults: scraper_not_found, invalid_request below 0.
@@ -310,6 +323,19 @@ func (LaunchRunPayload) Declaration() Declaration {
 
 func (LaunchRunPayload) yields(Launched) {}
 
+// Needs implements Needing for reruns, and for new scrapers with what these need. Without its mark
+// a rerun's few rows would count as the newest run of the whole list.
+func (p LaunchRunPayload) Needs() uint32 {
+	needs := uint32(1)
+	if p.Rest {
+		needs = state.RestsSince
+	}
+	if p.NewScraper != nil {
+		needs = max(needs, Since(*p.NewScraper))
+	}
+	return needs
+}
+
 // Launched answers LaunchRunPayload.
 type Launched struct {
 	Job     ids.ID         `cbor:"1,keyasint"`
@@ -371,3 +397,11 @@ func (PutPricesPayload) Declaration() Declaration {
 }
 
 func (PutPricesPayload) yields(state.PriceTable) {}
+
+// Needs implements Needing for tables of an expected version, and those with rows that are off.
+func (p PutPricesPayload) Needs() uint32 {
+	if p.Version != 0 || len(p.Rows.Enabled()) < len(p.Rows) {
+		return state.PricesSince
+	}
+	return 1
+}

@@ -25,6 +25,9 @@ func activateVersion(tx *state.Tx, p command.ActivateVersionPayload) (command.No
 	if known := tx.Cluster(); known != nil && p.Version > known.Version {
 		raised := *known
 		raised.Version = p.Version
+		if known.Version < state.RestsSince {
+			raised.RestsFrom = tx.Now
+		}
 		tx.PutCluster(&raised)
 	}
 	return command.None{}, nil

@@ -13,6 +13,7 @@ import (
 	"shoal.dev/shoal/controlplane/internal/command"
 	"shoal.dev/shoal/pkg/fault"
 	"shoal.dev/shoal/pkg/ids"
+	"shoal.dev/shoal/pkg/model"
 )
 
 // TestVersionOneStaysAsItIs compares commands and their payloads with those of the first release.
@@ -68,9 +69,9 @@ func founded(t *testing.T, version uint32) *FSM {
 // Every node, even an older one, then does what the entry says.
 func TestMembersWaitForTheirVersion(t *testing.T) {
 	m := founded(t, 0)
-	payload := command.LaunchRunPayload{Links: 7, Rest: true,
-		NewScraper: &command.PutScraperPayload{Customer: "ann"}}
-	rest := func() bool {
+	payload := command.LaunchRunPayload{Links: 7, NewScraper: &command.PutScraperPayload{
+		Customer: "ann", Cap: &command.PlanCap{Most: 3}}}
+	capped := func() bool {
 		t.Helper()
 		call := &command.Call{Customer: "ann", Body: 5}
 		data, err := m.Encode(ids.ID{2}, 2, payload, call)
@@ -85,15 +86,16 @@ func TestMembersWaitForTheirVersion(t *testing.T) {
 		if launch.Links != 7 || launch.NewScraper.Customer != "ann" {
 			t.Errorf("%+v", launch)
 		}
-		if env.Call.Customer != "ann" || env.Call.Body != 0 != launch.Rest || call.Body != 5 {
+		has := launch.NewScraper.Cap != nil
+		if env.Call.Customer != "ann" || env.Call.Body != 0 != has || call.Body != 5 {
 			t.Errorf("the call is %+v, and the caller's %+v", env.Call, call)
 		}
-		return launch.Rest
+		return has
 	}
-	if rest() {
+	if capped() {
 		t.Error("version 1 is active, and the member is proposed")
 	}
-	if !payload.Rest {
+	if payload.NewScraper.Cap == nil {
 		t.Error("the caller's payload was changed")
 	}
 	data, err := m.Encode(ids.ID{3}, 3, command.ActivateVersionPayload{Version: command.Newest},
@@ -102,7 +104,7 @@ func TestMembersWaitForTheirVersion(t *testing.T) {
 		t.Fatal(err)
 	}
 	m.Apply(2, data)
-	if !rest() {
+	if !capped() {
 		t.Error("the version is active, and the member is left out")
 	}
 	lower, err := m.Encode(ids.ID{4}, 4, command.ActivateVersionPayload{Version: 1}, nil)
@@ -143,7 +145,7 @@ func TestNodesOfBeforeCanReadWhatIsAppended(t *testing.T) {
 			if !m.registry[number].free || sample.Declaration().Since > 1 {
 				continue
 			}
-			payload := hostile(sample, "x", nested(levels))
+			payload := ofVersionOne(hostile(sample, "x", nested(levels)))
 			data, err := m.Encode(ids.ID{9}, 2, payload, nil)
 			if err != nil {
 				continue
@@ -161,6 +163,25 @@ func TestNodesOfBeforeCanReadWhatIsAppended(t *testing.T) {
 	if appended == 0 {
 		t.Error("nothing is appended at all")
 	}
+}
+
+// ofVersionOne returns a payload without what a cluster of version 1 refuses.
+func ofVersionOne(payload command.Payload) command.Payload {
+	payload = command.Trim(payload, 1)
+	plain := func(spec *model.Scraper) {
+		config := *spec.Config
+		config.RetentionCount = nil
+		spec.Config, spec.Schedule = &config, ""
+	}
+	switch p := payload.(type) {
+	case command.PutScraperPayload:
+		plain(&p.Spec)
+		return p
+	case command.LaunchRunPayload:
+		plain(&p.NewScraper.Spec)
+		return p
+	}
+	return payload
 }
 
 // TestSnapshotsAreOfTheActiveVersion: an older binary refuses the state of an activated cluster,

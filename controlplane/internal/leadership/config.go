@@ -96,6 +96,9 @@ type Config struct {
 	Autopilot    quorum.Config
 	RowsFloor    *telemetry.Floor // of the row store's disk; nil: it is never short
 
+	// DropBodies removes the kept bodies of runs that a restore undid.
+	DropBodies func(ctx context.Context, undone []*state.Undone) error
+
 	Point   func(name string)
 	Logger  *slog.Logger
 	Metrics *telemetry.Metrics // may be nil

@@ -245,9 +245,10 @@ func (l *Leadership) dropUndone(ctx context.Context) error {
 			return nil
 		}
 		for !l.inGrace(l.view().Cluster()) {
+			var undone []*state.Undone
 			var jobs []ids.ID
 			l.view().Undone(func(u *state.Undone) bool {
-				jobs = append(jobs, u.Job)
+				undone, jobs = append(undone, u), append(jobs, u.Job)
 				return len(jobs) < undoneAtOnce
 			})
 			if len(jobs) == 0 {
@@ -259,6 +260,9 @@ func (l *Leadership) dropUndone(ctx context.Context) error {
 					return fmt.Errorf("delete what is stored of run %s, which a restore undid: %w",
 						job, err)
 				}
+			}
+			if err := l.config.DropBodies(ctx, undone); err != nil {
+				return err
 			}
 			l.config.Point("leader.before_forget")
 			if _, err := l.propose(ctx, command.ForgetUndonePayload{Jobs: jobs}); err != nil {

@@ -28,6 +28,17 @@ type Cluster struct {
 	// Former lists the clusters whose backups were restored here, at most MaxFormer, newest last.
 	// Records at the payment provider still have their ids.
 	Former []ids.ID `cbor:"11,keyasint,omitempty" since:"2"`
+	// RestsFrom is the state time from which on runs have Job.Rest; 0: all have it.
+	RestsFrom int64 `cbor:"12,keyasint,omitempty" since:"2"`
+}
+
+// RestsSince is the first cluster version whose runs say that they are reruns of a rest.
+const RestsSince = 2
+
+// MayBeRest reports whether a list's run was perhaps over its rest. Runs of version 1 do not say.
+func (v *View) MayBeRest(job *Job) bool {
+	cluster := v.Cluster()
+	return job.Rest || cluster != nil && job.Queued < cluster.RestsFrom
 }
 
 // MaxFormer bounds Cluster.Former.

@@ -116,6 +116,9 @@ func (f *follower) beginGeneration(tx *Tx) {
 	}
 	cluster.Former = formerOf(&cluster, old)
 	cluster.ID, cluster.Log, cluster.Rows, cluster.Generation = old.ID, old.Log, old.Rows, &next
+	if cluster.Version < RestsSince {
+		cluster.RestsFrom = tx.Now
+	}
 	cluster.Version = max(cluster.Version, old.Version)
 	tx.PutCluster(&cluster)
 }

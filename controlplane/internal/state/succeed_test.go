@@ -56,6 +56,9 @@ func TestSucceedKeepsWhatIsAboutMachines(t *testing.T) {
 		t.Errorf("index %d, time %d, dispatch %d: something counts back", index, now,
 			restored.dispatched)
 	}
+	if at := view.Cluster().RestsFrom; at != 900 {
+		t.Errorf("the backup is of version 1, and its runs say from %d on that they are reruns", at)
+	}
 	newer := clusterState(t, 50, 5000, ids.ID{1}, 4, "old")
 	if _, err := newer.Succeed(today, Restoration{}); err != nil {
 		t.Fatal(err)

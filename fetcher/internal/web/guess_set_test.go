@@ -21,7 +21,7 @@ var encodings = flag.String("encodings", "", "hold the guess to a folder of text
 // tuned with every other text.
 func TestGuessOfSavedTexts(t *testing.T) {
 	if *encodings == "" {
-		return // the set is not part of the project
+		t.Skip("the set is not part of the project: give its folder with -encodings")
 	}
 	files, err := filepath.Glob(filepath.Join(*encodings, "*", "*"))
 	if err != nil || len(files) == 0 {
@@ -53,8 +53,8 @@ func TestGuessOfSavedTexts(t *testing.T) {
 		}
 	}
 	t.Logf("right: %d of %d, %d of %d", right[0], all[0], right[1], all[1])
-	if 100*(right[0]+right[1]) < 97*(all[0]+all[1]) {
-		t.Error("fewer than 97 of 100 are read right")
+	if 373*(right[0]+right[1]) < 365*(all[0]+all[1]) {
+		t.Error("fewer than 365 of 373 are read right")
 	}
 }
 

@@ -24,6 +24,7 @@ type pastStore struct {
 	away, deaf atomic.Bool
 	tried      atomic.Int64
 	ends       atomic.Uint64 // its history is lost behind this index; 0: nothing is lost
+	trailLost  atomic.Bool   // its audit trail is lost
 	mu         sync.Mutex
 	expired    time.Time // bound of the last removal of runs
 }
@@ -59,6 +60,14 @@ func (s *pastStore) PastHead(ctx context.Context, path rowstore.Path) (uint64, e
 		head = min(head, ends)
 	}
 	return head, err
+}
+
+// AuditHead implements leadership.Store.
+func (s *pastStore) AuditHead(ctx context.Context, path rowstore.Path) (uint64, error) {
+	if s.trailLost.Load() {
+		return 0, nil
+	}
+	return s.lists.AuditHead(ctx, path)
 }
 
 // archivist is a server that soon archives all of its ended runs and entries.
@@ -202,13 +211,13 @@ func TestHistoryOutlivesAStoreThatIsAway(t *testing.T) {
 }
 
 // restore restores a backup. It retries while the next leadership has not begun.
-func (h *archivist) restore(file []byte, force bool) (err error) {
+func (h *archivist) restore(file []byte, force bool) (restored client.Restored, err error) {
 	until(h.T, "an answer to a restore", func() bool {
-		_, err = h.Operator().Restore(patient(h.T), bytes.NewReader(file),
+		restored, err = h.Operator().Restore(patient(h.T), bytes.NewReader(file),
 			client.RestoreOptions{Force: force})
 		return codeOf(err) != "unavailable"
 	})
-	return err
+	return restored, err
 }
 
 // TestHistoryOverRestores restores a backup, an older one, and the first one again. Runs end after
@@ -218,7 +227,7 @@ func TestHistoryOverRestores(t *testing.T) {
 	h := newArchivist(t, clock.System{})
 	restore := func(file []byte) {
 		t.Helper()
-		if err := h.restore(file, false); err != nil {
+		if _, err := h.restore(file, false); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -242,7 +251,7 @@ func TestHistoryOverRestores(t *testing.T) {
 }
 
 // TestABackupWantsItsHistory: a backup names how far the archive was. A row store that ends earlier
-// is refused, unless the restore is forced.
+// is refused. A forced restore says what is missing.
 func TestABackupWantsItsHistory(t *testing.T) {
 	t.Parallel()
 	h := newArchivist(t, clock.System{})
@@ -251,16 +260,23 @@ func TestABackupWantsItsHistory(t *testing.T) {
 	older := backupOf(t, h.running)
 	h.run()
 	h.archived()
+	until(t, "the archived trail", func() bool { return fresh(t, h).AuditHead().Archived > 0 })
 	newer := backupOf(t, h.running)
 	h.store.ends.Store(fresh(t, h).ArchivedTo() - 1)
 	for _, test := range []struct {
-		file  []byte
-		force bool
-		want  string
-	}{{newer, false, "invalid_backup"}, {older, false, ""}, {newer, true, ""}} {
-		err := h.restore(test.file, test.force)
-		if codeOf(err) != test.want {
-			t.Errorf("forced %v: %v, want %q", test.force, err, test.want)
+		file      []byte
+		trailLost bool
+		force     bool
+		want      string
+		lacks     int
+	}{{newer, false, false, "invalid_backup", 0}, {older, false, false, "", 0},
+		{newer, false, true, "", 1}, {older, false, true, "", 0},
+		{newer, true, false, "invalid_backup", 0}, {newer, true, true, "", 2}} {
+		h.store.trailLost.Store(test.trailLost)
+		restored, err := h.restore(test.file, test.force)
+		if codeOf(err) != test.want || len(restored.Lacks) != test.lacks {
+			t.Errorf("forced %v: %v, want %q; it lacks %q, want %d", test.force, err, test.want,
+				restored.Lacks, test.lacks)
 		}
 		if err == nil {
 			h.run() // waits for the next leadership

@@ -7,6 +7,7 @@ import (
 	"io"
 	"os"
 	"path/filepath"
+	"strings"
 	"sync"
 	"time"
 
@@ -97,10 +98,16 @@ func (r *restorer) here(ctx context.Context, file spool, header backup.Header,
 	if err := r.mayRestore(store, header, how.Force); err != nil {
 		return none, err
 	}
-	if err := r.hasHistory(ctx, store.View(), how.Force); err != nil {
+	lacks, err := r.lackedHistory(ctx, store.View())
+	if err != nil {
 		return none, err
 	}
-	restored := client.Restored{Cluster: header.Cluster, Index: header.Index, Taken: header.Taken}
+	if len(lacks) > 0 && !how.Force {
+		return none, fault.New(fault.InvalidBackup, "%s: restore the row store first, or force "+
+			"it without", strings.Join(lacks, "; "))
+	}
+	restored := client.Restored{Cluster: header.Cluster, Index: header.Index, Taken: header.Taken,
+		Lacks: lacks}
 	if err := r.holder.Aside(ctx,
 		func() (err error) {
 			restored.Changes,
@@ -119,7 +126,7 @@ func (r *restorer) here(ctx context.Context, file spool, header backup.Header,
 	r.config.Logger.Warn("a backup was restored", "index", header.Index, "taken",
 		time.UnixMilli(header.Taken).UTC(),
 		"cluster", header.Cluster, "force", how.Force, "reviveKeys", how.ReviveKeys, "changes",
-		restored.Changes)
+		restored.Changes, "lacks", lacks)
 	return restored, nil
 }
 
@@ -157,36 +164,33 @@ func (r *restorer) mayRestore(store *state.Store, header backup.Header, force bo
 	return nil
 }
 
-// hasHistory refuses a backup whose history the row store lacks, because the row store is older.
-func (r *restorer) hasHistory(ctx context.Context, view *state.View, force bool) error {
-	if force {
-		return nil
-	}
+// lackedHistory says what the row store lacks of a backup's history, because it is older or another
+// one.
+func (r *restorer) lackedHistory(ctx context.Context, view *state.View) (lacks []string,
+	err error) {
 	if upto := view.AuditHead().Archived; upto > 0 {
 		head, err := r.config.Store.AuditHead(ctx, archive.AuditPath(view))
 		if err != nil {
-			return fault.Wrap(fault.Unavailable, err, "")
+			return nil, fault.Wrap(fault.Unavailable, err, "")
 		}
 		if head < upto {
-			return fault.New(fault.InvalidBackup, "the row store's audit trail ends at number "+
-				"%d, and the backup's goes on to %d: restore the row store first, or force it "+
-				"without", head, upto)
+			lacks = append(lacks, fmt.Sprintf("the row store's audit trail ends at number %d, and "+
+				"the backup's goes on to %d", head, upto))
 		}
 	}
 	path := archive.Path(view)
 	if path == nil {
-		return nil
+		return lacks, nil
 	}
 	head, err := r.config.Store.PastHead(ctx, path)
 	if err != nil {
-		return fault.Wrap(fault.Unavailable, err, "")
+		return nil, fault.Wrap(fault.Unavailable, err, "")
 	}
 	if head < view.ArchivedTo() {
-		return fault.New(fault.InvalidBackup, "the row store's history ends at index %d, and the "+
-			"backup's goes on to %d: restore the row store first, or force it without",
-			head, view.ArchivedTo())
+		lacks = append(lacks, fmt.Sprintf("the row store's history ends at index %d, and the "+
+			"backup's goes on to %d", head, view.ArchivedTo()))
 	}
-	return nil
+	return lacks, nil
 }
 
 // replace replaces the state by a restored one. No leadership's routines run meanwhile, so no shard

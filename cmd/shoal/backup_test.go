@@ -42,7 +42,8 @@ func TestBackupIsSentWhole(t *testing.T) {
 	b.shoal("cluster", "restore", file).want(t, terminal.ExitOK, "2026-11-02T03:04:05.000Z",
 		"index 42", "3 runs launched since: undone",
 		"kept until 2026-11-03T03:04:05.000Z", "1 key revoked since: still revoked",
-		"balances: 0.50 EUR in all, 2.50 EUR before")
+		"balances: 0.50 EUR in all, 2.50 EUR before",
+		"the row store's history ends at index 40")
 	b.shoal("cluster", "restore", "--revive-keys", file).want(t, terminal.ExitOK)
 	const call = "POST /api/admin/restore"
 	if b.api.Bodies[call] != "the state" || b.api.Types[call] != "application/octet-stream" {

@@ -40,7 +40,8 @@ type KeptBackup struct {
 
 // RestoreOptions say how a backup is restored.
 type RestoreOptions struct {
-	Force      bool // accept another cluster's backup
+	// Force accepts another cluster's backup, and one whose history the row store lacks.
+	Force      bool
 	ReviveKeys bool // make keys valid again that were revoked since the backup
 	// Actor is who restores; Restore takes it from its context.
 	Actor *Actor
@@ -53,4 +54,7 @@ type Restored struct {
 	Taken   int64  // Unix milliseconds
 	Until   int64  // when the row store removes what was undone, Unix milliseconds
 	Changes state.Changes
+	// Lacks says what the row store lacks of the backup's history, if the restore was forced. It is
+	// empty if an older leader restored.
+	Lacks []string
 }

@@ -37,7 +37,7 @@ type restoreRequest struct {
 }
 
 type restoreOptions struct {
-	Force      bool `json:"force" doc:"Accept the backup of another cluster, too"`
+	Force      bool `json:"force" doc:"Accept the backup of another cluster, too, and a row store that lacks some of its history. The answer warns of what is missing"`
 	ReviveKeys bool `json:"reviveKeys" doc:"Make keys valid again that were revoked since the backup. Otherwise they stay revoked"`
 }
 
@@ -66,6 +66,7 @@ type RestoreReport struct {
 	ScrapersBack  int      `json:"scrapersBack" doc:"Scrapers changed since the backup, now as they were"`
 	BalanceMicros int64    `json:"balanceMicros" doc:"Total of all customers as restored, in micros, millionths of a euro"`
 	BeforeMicros  int64    `json:"beforeMicros" doc:"Total of all customers before the restore, in micros, millionths of a euro"`
+	Warnings      []string `json:"warnings" doc:"What the row store lacks of the backup's history. Empty unless the restore was forced"`
 }
 
 func newReport(r client.Restored) RestoreReport {
@@ -76,7 +77,7 @@ func newReport(r client.Restored) RestoreReport {
 		KeysGone:      c.KeysGone,
 		CustomersGone: c.CustomersGone, ScrapersGone: c.ScrapersGone, ScrapersBack: c.ScrapersBack,
 		BalanceMicros: c.Balance,
-		BeforeMicros:  c.BalanceBefore}
+		BeforeMicros:  c.BalanceBefore, Warnings: append([]string{}, r.Lacks...)}
 }
 
 // restore is POST /api/admin/restore.

@@ -46,8 +46,12 @@ func (c *cluster) Restore(_ context.Context, from io.Reader,
 		return client.Restored{}, fault.New(fault.InvalidBackup, "it is cut off")
 	}
 	c.state, c.forced, c.revived = string(data), how.Force, how.ReviveKeys
-	return client.Restored{Cluster: ids.ID{1}, Index: 7, Taken: 1_000, Until: 2_000,
-		Changes: client.Changes{Undone: 1, KeysKept: 2}}, nil
+	restored := client.Restored{Cluster: ids.ID{1}, Index: 7, Taken: 1_000, Until: 2_000,
+		Changes: client.Changes{Undone: 1, KeysKept: 2}}
+	if how.Force {
+		restored.Lacks = []string{"its history ends"}
+	}
+	return restored, nil
 }
 
 func (c *cluster) Backups(context.Context) ([]client.KeptBackup, error) {
@@ -153,9 +157,11 @@ func TestRestore(t *testing.T) {
 			Status: 200,
 			Has: map[string]any{"clusterId": ids.ID{1}.String(), "index": 7,
 				"takenAt":    "1970-01-01T00:00:01.000Z",
-				"runsUndone": 1, "rowsUntil": "1970-01-01T00:00:02.000Z", "keysRevoked": 2}},
+				"runsUndone": 1, "rowsUntil": "1970-01-01T00:00:02.000Z", "keysRevoked": 2,
+				"warnings": []any{}}},
 		apitest.Scenario{Name: "forced", As: apitest.Admin,
-			Do: path + "?force=true&reviveKeys=true", Header: bytes, Body: "other", Status: 200},
+			Do: path + "?force=true&reviveKeys=true", Header: bytes, Body: "other", Status: 200,
+			Has: map[string]any{"warnings.0": "its history ends"}},
 	)
 	if c.state != "other" || !c.forced || !c.revived {
 		t.Fatalf("restored: %+v", c)

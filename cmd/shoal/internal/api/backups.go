@@ -42,6 +42,8 @@ type Restored struct {
 	ScrapersBack  int    `json:"scrapersBack"`
 	BalanceMicros int64  `json:"balanceMicros"`
 	BeforeMicros  int64  `json:"beforeMicros"`
+
+	Warnings []string `json:"warnings"`
 }
 
 // Restore replaces the cluster's state with a backup; the credential must be an administrator's.

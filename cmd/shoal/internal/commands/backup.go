@@ -8,6 +8,7 @@ import (
 	"io/fs"
 	"os"
 	"regexp"
+	"slices"
 	"strconv"
 
 	"shoal.dev/shoal/cmd/shoal/internal/api"
@@ -85,7 +86,7 @@ func (c *Backup) print(ctx context.Context, t *terminal.Terminal) error {
 type Restore struct {
 	Connection
 	File  string `arg:"" help:"File that 'shoal cluster backup' wrote, '-' for standard input, or the name of a backup that 'shoal cluster backups' lists." placeholder:"FILE"`
-	Force bool   `help:"Accept a backup of another cluster."`
+	Force bool   `help:"Accept a backup of another cluster, and a row store that lacks some of its history. What is missing is printed."`
 
 	ReviveKeys bool `help:"Make keys valid again that were revoked since the backup. By default they stay revoked."`
 }
@@ -116,7 +117,7 @@ func (c *Restore) Run(ctx context.Context, t *terminal.Terminal) error {
 		return err
 	}
 	t.Notef("the state of %s (index %d) is restored", restored.TakenAt, restored.Index)
-	for _, line := range changesOf(&restored) {
+	for _, line := range slices.Concat(restored.Warnings, changesOf(&restored)) {
 		t.Notef("%s", line)
 	}
 	return nil

@@ -354,7 +354,8 @@ func (f *Server) answer(r *http.Request, name string, body []byte) any {
 		return map[string]any{"clusterId": "66f0c2a1b7d4e8f901234567", "index": 42,
 			"takenAt":    "2026-11-02T03:04:05.000Z",
 			"runsUndone": 3, "rowsUntil": "2026-11-03T03:04:05.000Z", "keysRevoked": 1,
-			"balanceMicros": 500_000, "beforeMicros": 2_500_000}
+			"balanceMicros": 500_000, "beforeMicros": 2_500_000,
+			"warnings": []string{"the row store's history ends at index 40"}}
 	case "POST /api/admin/billing/reconcile":
 		return map[string]any{"providerAsked": true, "days": 31, "payments": 2, "reversals": 1,
 			"wallets": 3, "entries": 9, "differences": json.RawMessage(f.Reconciled)}

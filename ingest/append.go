@@ -154,9 +154,9 @@ func (i *importing) base(ctx context.Context) ([]ids.ID, error) {
 	return nil, errNoted
 }
 
-// findNewest refuses a file if the scraper's newest rows are gone and nobody deleted them. A restore
-// brings back runs whose rows were removed because newer ones had replaced them. The file alone must
-// not pass for the scraper's rows.
+// findNewest refuses a file if the scraper's newest rows are gone and nobody deleted them. A
+// restore brings back runs whose rows were removed because newer ones had replaced them. The file
+// alone must not pass for the scraper's rows.
 func (i *importing) findNewest(ctx context.Context, view *client.View, held []ids.ID) error {
 	scraper := view.Scraper(i.job.Scraper)
 	if scraper == nil {

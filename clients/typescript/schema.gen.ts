@@ -2540,7 +2540,7 @@ export interface components {
         FieldProfile: {
             /** @description How many different values there are */
             distinct: number;
-            /** @description False: distinct is an estimate, nearly always within 10% */
+            /** @description False: distinct is an estimate, for runs of many pages nearly always within 10% */
             distinctExact: boolean;
             /** @description Address of the page of the first example; null without one */
             exampleUrl: string | null;

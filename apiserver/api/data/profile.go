@@ -52,7 +52,7 @@ type FieldProfile struct {
 	MeanLength    *float64          `json:"meanLength" doc:"Mean length of the texts, in bytes; null if there is none"`
 	Histogram     []NumberBucket    `json:"histogram" doc:"Distribution of the numbers: up to 32 buckets in ascending order, none empty. No buckets if there are no numbers, or if an earlier version of the program stored pages"`
 	Distinct      uint64            `json:"distinct" doc:"How many different values there are"`
-	DistinctExact bool              `json:"distinctExact" doc:"False: distinct is an estimate, nearly always within 10%"`
+	DistinctExact bool              `json:"distinctExact" doc:"False: distinct is an estimate, for runs of many pages nearly always within 10%"`
 	Examples      []any             `json:"examples" scraped:"exampleUrl" doc:"Up to 3 different short values of the first 100 rows"`
 	ExampleURL    *string           `json:"exampleUrl" doc:"Address of the page of the first example; null without one"`
 }

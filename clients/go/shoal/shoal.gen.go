@@ -1817,7 +1817,7 @@ type FieldProfile struct {
 	// Distinct How many different values there are
 	Distinct int64 `json:"distinct"`
 
-	// DistinctExact False: distinct is an estimate, nearly always within 10%
+	// DistinctExact False: distinct is an estimate, for runs of many pages nearly always within 10%
 	DistinctExact bool `json:"distinctExact"`
 
 	// ExampleUrl Address of the page of the first example; null without one

@@ -54,8 +54,8 @@ func addedUp(ctx context.Context, h *client.History, v *client.View,
 	return kept, nil
 }
 
-// readableRun returns the run that holds the rows of a run, whichever of the two the customer may
-// read: files of a moved scraper bring its rows to another group.
+// readableRun returns the run that holds the rows of a run, or the run itself if the customer may
+// not read that one. Files of a moved scraper bring its rows to another group.
 func readableRun(ctx context.Context, h *client.History, v *client.View, customer string, id ids.ID,
 	field string) (*client.Job, error) {
 	job, err := h.Run(ctx, v, id)

@@ -74,8 +74,8 @@ func (r Resource) receipt() *operation.Operation {
 		Routes: operation.Routes("GET /api/scraper/data/{rowId}/receipt"), Group: group,
 		Summary: "Returns the receipt of a row: where it comes from",
 		Description: "A row's id is its _rowId. The receipt is that of the page that the row " +
-			"came from. It exists as long as the row. Files that are added to a scraper's rows " +
-			"can keep a row for more than 90 days; then its receipt has its ids and its time.",
+			"came from. It exists as long as the row. Added files can keep a row for more " +
+			"than 90 days. Then its receipt has its ids and its time.",
 		Access: auth.Read, Agents: operation.Reads,
 		Rate: limits.Read, Errors: []fault.Code{fault.NotFound},
 	}, func(ctx context.Context, from *operation.Caller, in *receiptRequest) (RowReceipt, error) {

@@ -165,14 +165,15 @@ func TestProtectedRowsAreRead(t *testing.T) {
 			"content.0.itemsQuantity": 2, "content.0.state": "COMPLETED"}})
 }
 
-// A row has its receipt as long as it lives: newer files carry it on when the record of its own file
-// has expired. A row that does not exist has none.
+// A row has its receipt as long as it lives, even when the record of its page has expired. A row
+// that does not exist has none.
 func TestReceiptsOutliveRecords(t *testing.T) {
 	r := start(t)
 	scraper, first := r.file(t, "file", `{"id":"1","a":"x"}`+"\n"+`{"id":"2","a":"y"}`)
 	r.Client.Must(t, client.ProtectGroup{Group: r.group})
 	r.Clock.Advance(80 * 24 * time.Hour)
-	r.adds(t, r.Call(t, next(scraper, "format=jsonl", jsonl, `{"id":"3","a":"z"}`)).Text("jobId"))
+	sent := r.Call(t, next(scraper, "format=jsonl", jsonl, `{"id":"3","a":"z"}`))
+	r.adds(t, sent.Text("jobId"))
 	rows := r.Call(t, apitest.Scenario{As: apitest.User, Status: 200,
 		Do: "GET /api/scraper/data/group/" + r.group.String() + "?sort=a"})
 	row := rows.Text("content.1._rowId")
@@ -198,7 +199,8 @@ func TestReceiptsOutliveRecords(t *testing.T) {
 	if err := id.UnmarshalText([]byte(row)); err != nil {
 		t.Fatal(err)
 	}
-	if record, err := r.store.Record(t.Context(), id.Job, id.Unit); err != nil || record != nil {
+	record, err := r.store.Record(t.Context(), id.Job, id.Unit)
+	if err != nil || record != nil {
 		t.Fatalf("the record is still there: %+v, %v", record, err)
 	}
 	none := id

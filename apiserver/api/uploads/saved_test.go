@@ -83,9 +83,8 @@ func taken(sc apitest.Scenario, scraper, kind string) apitest.Scenario {
 	return refused(sc.Name, sc, 409, "NAME_TAKEN")
 }
 
-// A protected upload's scraper stays protected wherever it moves, with its key column. The next file
-// brings its rows to the new group. There people may read them with whom that group is shared, and
-// no longer those of the old group.
+// A protected upload's scraper stays protected wherever it moves, with its key column. The next
+// file brings its rows to the new group. From then on, that group's shares decide who reads them.
 func TestProtectedUploadsAreSaved(t *testing.T) {
 	r := start(t)
 	scraper, _ := r.file(t, "file", `{"id":"1","a":"x"}`)
@@ -135,7 +134,7 @@ func TestProtectedUploadsAreSaved(t *testing.T) {
 	r.group = from
 	r.rows(t, "")
 	r.Run(t, apitest.Scenario{Name: "an open cursor of the old group", As: apitest.User,
-		Do: "GET /api/scraper/data?limit=1&groupId=" + from.String() + "&cursor=" + cursor,
+		Do:     "GET /api/scraper/data?limit=1&groupId=" + from.String() + "&cursor=" + cursor,
 		Status: 400, Code: "invalid_cursor"})
 	share(there)
 	r.Run(t, of(apitest.Other, row, 200))

@@ -32,8 +32,8 @@ type Group struct {
 	Quarantine bool `cbor:"15,keyasint,omitempty" since:"2"`
 	// Alerts says which changes between runs its customer is told of, nil: none.
 	Alerts *Alerts `cbor:"16,keyasint,omitempty" since:"2"`
-	// RowsRemoved is when a scraper was last deleted with rows of the group, or when a file of a
-	// scraper that was moved away last took some along. In Unix milliseconds; 0: never.
+	// RowsRemoved is when a scraper was last deleted with rows of the group, in Unix milliseconds;
+	// 0: never. Files of scrapers that were moved away count, too: they take rows along.
 	RowsRemoved int64 `cbor:"17,keyasint,omitempty" since:"2"`
 }
 

@@ -115,7 +115,11 @@ func (i *importing) joinFile(ctx context.Context, base []ids.ID) (joined *sortin
 		return nil, &upload.Refusal{Reason: fmt.Sprintf("the file has no key column "+
 			"%.60q (KEY_COLUMN_MISSING)", i.known.Key)}
 	}
-	if err := a.addStored(ctx, base); err != nil {
+	from, err := i.sources(ctx, base)
+	if err != nil {
+		return nil, err
+	}
+	if err := a.addStored(ctx, from); err != nil {
 		return nil, err
 	}
 	if err := byKey.Each(a.join); err != nil {
@@ -124,25 +128,29 @@ func (i *importing) joinFile(ctx context.Context, base []ids.ID) (joined *sortin
 	if err := a.endKey(); err != nil {
 		return nil, err
 	}
-	joined = &sorting{rows: inOrder, seq: addedSeq}
-	for _, run := range base {
-		joined.from = append(joined.from, source{i.job.Group, i.job.Scraper, run})
-	}
-	return joined, nil
+	return &sorting{rows: inOrder, seq: addedSeq, from: from}, nil
 }
 
-// base returns the runs to whose rows the file's rows are added.
+// base returns the runs to whose rows the file's rows are added. For a moved scraper they lie in
+// several groups; the file's run brings them together.
 func (i *importing) base(ctx context.Context) ([]ids.ID, error) {
 	if len(i.item.Progress) > 0 {
 		return client.ReadMerge(i.item.Progress[1:])
 	}
 	view := i.Client.View()
-	scope := client.Shown(view, i.job.Group, i.job.Scraper)
-	held, err := i.Store.Holding(ctx, scope, client.MaxHidden)
-	if err != nil {
-		return nil, err
+	scraper := view.Scraper(i.job.Scraper)
+	if scraper == nil {
+		return nil, errStopped // it was deleted
 	}
-	if len(held) == client.MaxHidden {
+	var held []ids.ID
+	for _, group := range view.GroupsOf(scraper) {
+		there, err := i.Store.Holding(ctx, client.Shown(view, group, scraper.ID), client.MaxHidden)
+		if err != nil {
+			return nil, err
+		}
+		held = append(held, there...)
+	}
+	if len(held) >= client.MaxHidden {
 		return nil, &upload.Refusal{Reason: fmt.Sprintf("the scraper has rows of %d runs or more; "+
 			"delete those of some", client.MaxHidden)}
 	}
@@ -169,13 +177,29 @@ func (i *importing) findNewest(ctx context.Context, view *client.View, held []id
 		}
 		return newest == nil
 	})
-	if err != nil || newest == nil || newest.Group != i.job.Group ||
+	if err != nil || newest == nil || view.Group(newest.Group) == nil ||
 		view.DeletedRun(newest.ID) != nil || newest.Started*1000 < client.RowsSince(view) ||
 		slices.Contains(held, newest.ID) {
 		return err
 	}
 	return &upload.Refusal{Reason: fmt.Sprintf("the %d rows of run %s are lost, as after a restore; "+
 		"delete what is left of that run, and send a file with all rows", newest.Items, newest.ID)}
+}
+
+// sources returns where the rows of runs lie.
+func (i *importing) sources(ctx context.Context, runs []ids.ID) (from []source, err error) {
+	view := i.Client.View()
+	for _, run := range runs {
+		job, err := i.History.Run(ctx, view, run)
+		if err != nil {
+			return nil, err
+		}
+		if job == nil {
+			return nil, &upload.Refusal{Reason: changedMeanwhile}
+		}
+		from = append(from, source{job.Group, job.Scraper, run})
+	}
+	return from, nil
 }
 
 // The places of rows in the sorters.
@@ -218,36 +242,38 @@ func (a *appending) addRow(row upload.Row) error {
 }
 
 // addStored adds the rows of the base.
-func (a *appending) addStored(ctx context.Context, base []ids.ID) error {
+func (a *appending) addStored(ctx context.Context, base []source) error {
 	view := a.Client.View()
-	scope := client.Shown(view, a.job.Group, a.job.Scraper)
-	if scope.Jobs = base; base == nil {
-		scope.Jobs = []ids.ID{}
-	}
-	want := uint64(0)
-	for _, run := range base {
-		sum, err := a.Store.Recount(ctx, run)
+	for _, from := range base {
+		scope := client.Shown(view, from.group, from.scraper)
+		scope.Jobs = []ids.ID{from.run}
+		sum, err := a.Store.Recount(ctx, from.run)
 		if err != nil {
 			return err
 		}
-		want += sum.Items
-	}
-	err := a.eachStored(ctx, scope, func(doc []byte) error {
-		key, err := textOf(doc, a.known.Key)
-		if err != nil {
-			return fmt.Errorf("a stored row: %w", err)
+		before := a.rows
+		if err := a.eachStored(ctx, scope, a.addDocument); err != nil {
+			return err
 		}
-		n := a.rows
-		a.rows++
-		if key == "" {
-			return a.emit(n, carriedRow, doc)
+		if a.rows-before != sum.Items {
+			return &upload.Refusal{Reason: changedMeanwhile}
 		}
-		return a.byKey.Add(key, stored, numbered(n, doc))
-	})
-	if err == nil && a.rows != want {
-		err = &upload.Refusal{Reason: changedMeanwhile}
 	}
-	return err
+	return nil
+}
+
+// addDocument adds a row of the base.
+func (a *appending) addDocument(doc []byte) error {
+	key, err := textOf(doc, a.known.Key)
+	if err != nil {
+		return fmt.Errorf("a stored row: %w", err)
+	}
+	n := a.rows
+	a.rows++
+	if key == "" {
+		return a.emit(n, carriedRow, doc)
+	}
+	return a.byKey.Add(key, stored, numbered(n, doc))
 }
 
 // eachStored visits the documents of a scope while the run is still open.

@@ -162,6 +162,97 @@ func TestProtectedUploads(t *testing.T) {
 	}
 }
 
+// moves moves the scraper to a new group.
+func (u *uploaded) moves() {
+	u.t.Helper()
+	spec := u.client.View().Scraper(u.scraper).Spec
+	u.group = u.ids.New()
+	u.client.Must(u.t, client.PutGroup{Create: true, ID: u.group, Customer: "ann",
+		Name: u.group.String()})
+	u.client.Must(u.t, client.PutScraper{ID: u.scraper, Customer: "ann", Group: u.group,
+		Spec: spec})
+}
+
+// Files add to each other wherever the scraper moves in between, and whenever it is protected. The
+// group of the newest file then has all rows, and the groups before have none.
+func TestProtectedUploadsFollowAMove(t *testing.T) {
+	for name, moves := range map[string][]string{
+		"protected, then moved":      {"protected"},
+		"moved, then protected":      {"stored"},
+		"moved while a file waits":   {"sent"},
+		"moved again and again":      {"stored", "protected", "sent"},
+		"never moved":                nil,
+		"moved before the last file": {"added"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			onEachStore(t, func(t *testing.T, start starter) {
+				u := start(t)
+				groups := []ids.ID{u.group}
+				at := func(point string) {
+					if slices.Contains(moves, point) {
+						u.moves()
+						groups = append(groups, u.group)
+					}
+				}
+				u.whole("csv", "EAN,a,b\n1,x,\n2,y,\n")
+				_, before := u.documents()
+				at("stored")
+				u.protect()
+				at("protected")
+				view := u.client.View()
+				if key, err := client.KeyColumnOf(t.Context(), u.store, view,
+					view.Scraper(u.scraper), ""); err != nil || key != "EAN" {
+					t.Errorf("the key column is %q, %v", key, err)
+				}
+				job := u.send("EAN", "csv", "EAN,b\n1,new\n")
+				at("sent")
+				if ended := u.steps(job); ended.State != model.Completed {
+					t.Fatalf("%+v", ended)
+				}
+				at("added")
+				last := u.send("EAN", "csv", "EAN,a\n1,other\n3,z\n")
+				if ended := u.steps(last); ended.State != model.Completed || ended.Items != 3 {
+					t.Fatalf("%+v", ended)
+				}
+				got, now := u.documents()
+				if want := []string{`{"EAN":"1","a":"x","b":"new"}`, `{"EAN":"2","a":"y"}`,
+					`{"EAN":"3","a":"z"}`}; !slices.Equal(got, want) ||
+					!slices.Equal(now[:2], before) {
+					t.Errorf("%s, ids %v, were %v", got, now, before)
+				}
+				for range 2 { // before and after the hidden rows are removed
+					for _, u.group = range groups[:len(groups)-1] {
+						if got, _ := u.documents(); len(got) > 0 {
+							t.Errorf("an earlier group has %s", got)
+						}
+					}
+					u.remove()
+				}
+			})
+		})
+	}
+}
+
+// A moved scraper's file also replaces the rows in the group before, in the same step.
+func TestUploadsReplaceAfterAMove(t *testing.T) {
+	onEachStore(t, func(t *testing.T, start starter) {
+		u := start(t)
+		u.whole("csv", "a\n1\n")
+		from := u.group
+		u.moves()
+		if got := u.read(client.Shown(u.client.View(), from, u.scraper)); len(got) != 1 {
+			t.Errorf("before the next file: %v", got)
+		}
+		u.whole("csv", "a\n2\n")
+		if got := u.read(client.Shown(u.client.View(), from, u.scraper)); len(got) > 0 {
+			t.Errorf("the group before still shows %v", got)
+		}
+		if got := u.shown(); !slices.Equal(got, []string{"2"}) {
+			t.Errorf("%v", got)
+		}
+	})
+}
+
 // A file is added once, wherever its import is killed. Several files add up, and a stopped one
 // leaves the rows as they were.
 func TestProtectedUploadIsKilled(t *testing.T) {

@@ -463,7 +463,7 @@ func (i *importing) replaced(ctx context.Context) ([]ids.ID, error) {
 	if count == 0 {
 		return nil, nil
 	}
-	scope := rowstore.Scope{Group: i.job.Group, Scraper: scraper.ID, Without: []ids.ID{i.job.ID}}
+	scope := rowstore.Scope{Scraper: scraper.ID, Without: []ids.ID{i.job.ID}}
 	err = i.History.ScraperRuns(ctx, view, scraper.ID, func(job *client.Job) bool {
 		if len(scope.Without) == count {
 			return false
@@ -476,9 +476,13 @@ func (i *importing) replaced(ctx context.Context) ([]ids.ID, error) {
 	if err != nil {
 		return nil, err
 	}
-	held, err := i.Store.Holding(ctx, scope, client.MaxHidden)
-	if err != nil {
-		return nil, err
+	var held []ids.ID
+	for _, scope.Group = range view.GroupsOf(scraper) { // it may have been moved
+		there, err := i.Store.Holding(ctx, scope, client.MaxHidden)
+		if err != nil {
+			return nil, err
+		}
+		held = append(held, there...)
 	}
 	var older []ids.ID // none that a restore undid
 	for _, id := range held {

@@ -1109,7 +1109,7 @@ export interface paths {
         };
         /**
          * Returns the receipt of a row: where it comes from
-         * @description A row's id is its _rowId. The receipt is that of the page that the row came from. It exists as long as the row.
+         * @description A row's id is its _rowId. The receipt is that of the page that the row came from. It exists as long as the row. Added files can keep a row for more than 90 days. Then its receipt has its ids and its time.
          */
         get: operations["svc_get_row_receipt"];
         put?: never;
@@ -3354,7 +3354,7 @@ export interface components {
             /** @description Null for people with whom the group is shared */
             price: components["schemas"]["RowPrice"] | null;
             rowId: string;
-            /** @description Rows from the page, this one included */
+            /** @description Rows from the page, this one included. If the page's record has expired, at least so many. */
             rows: number;
             /** Format: date-time */
             scrapedAt: string | null;

@@ -45,20 +45,25 @@ func KeyColumnOf(ctx context.Context, rows ReadsRows, v *View, s *Scraper, asked
 	if err != nil {
 		return "", fmt.Errorf("stored columns: %w", err)
 	}
-	q := rowstore.ScanQuery{Scope: Shown(v, s.Group, s.ID), Upto: upto, Limit: 1_000,
-		Bytes: 4 << 20}
-	docs, _, err := rows.Scan(ctx, q)
-	if err != nil {
-		return "", fmt.Errorf("stored columns: %w", err)
+	var scans []rowstore.ScanQuery
+	for _, group := range v.GroupsOf(s) { // a moved scraper's rows lie where its runs were
+		scans = append(scans, rowstore.ScanQuery{Scope: Shown(v, group, s.ID), Upto: upto,
+			Limit: 1_000, Bytes: 4 << 20})
 	}
-	first, err := MatchedColumns(docs)
-	if err != nil {
-		return "", fmt.Errorf("stored columns: %w", err)
+	for _, q := range scans {
+		docs, _, err := rows.Scan(ctx, q)
+		if err != nil {
+			return "", fmt.Errorf("stored columns: %w", err)
+		}
+		first, err := MatchedColumns(docs)
+		if err != nil {
+			return "", fmt.Errorf("stored columns: %w", err)
+		}
+		if first.Number != "" && len(first.Number) <= MaxKeyColumn {
+			return first.Number, nil
+		}
 	}
-	if first.Number != "" && len(first.Number) <= MaxKeyColumn {
-		return first.Number, nil
-	}
-	named, err := storedNames(ctx, rows, q)
+	named, err := storedNames(ctx, rows, scans)
 	if err != nil {
 		return "", fmt.Errorf("stored columns: %w", err)
 	}
@@ -74,17 +79,19 @@ func KeyColumnOf(ctx context.Context, rows ReadsRows, v *View, s *Scraper, asked
 		return "", fault.Invalid(fault.KeyColumnRequired, "keyColumn",
 			"is required: files of the scraper add to each other, by this column")
 	}
-	q.Limit, q.Filter = 1, filter.Compare{Field: asked, Op: filter.Exists,
-		Values: []filter.Value{{Kind: filter.Bool, Bool: true}}}
-	found, _, err := rows.Scan(ctx, q)
-	if err != nil {
-		return "", fmt.Errorf("stored columns: %w", err)
+	for _, q := range scans {
+		q.Limit, q.Filter = 1, filter.Compare{Field: asked, Op: filter.Exists,
+			Values: []filter.Value{{Kind: filter.Bool, Bool: true}}}
+		found, _, err := rows.Scan(ctx, q)
+		if err != nil {
+			return "", fmt.Errorf("stored columns: %w", err)
+		}
+		if len(found) > 0 && !strings.HasPrefix(asked, "_") {
+			return asked, nil
+		}
 	}
-	if len(found) == 0 || strings.HasPrefix(asked, "_") {
-		return "", fault.Invalid(fault.KeyColumnInvalid, "keyColumn",
-			"no stored row has this column")
-	}
-	return asked, nil
+	return "", fault.Invalid(fault.KeyColumnInvalid, "keyColumn",
+		"no stored row has this column")
 }
 
 // MatchedColumns returns the columns that a match uses, judged by the first rows of a run.
@@ -113,15 +120,31 @@ func addNames(named map[string]string, docs []json.RawMessage) error {
 }
 
 // storedNames returns the columns of all rows by lower-case name. If names differ only in case, the
-// first by name wins. They come from the sums of page records, or from the rows where a page has no
-// sums.
-func storedNames(ctx context.Context, rows ReadsRows, q rowstore.ScanQuery) (map[string]string,
-	error) {
+// first by name wins.
+func storedNames(ctx context.Context, rows ReadsRows, scans []rowstore.ScanQuery) (
+	map[string]string, error) {
+	named := map[string]string{}
+	for _, q := range scans {
+		if err := addStored(ctx, rows, q, named); err != nil {
+			return nil, err
+		}
+	}
+	lower := make(map[string]string, len(named))
+	for _, name := range slices.Backward(slices.Sorted(maps.Keys(named))) {
+		lower[strings.ToLower(name)] = name
+	}
+	return lower, nil
+}
+
+// addStored adds the column names of a scope's rows to named. They come from the sums of page
+// records, or from the rows where a page has no sums.
+func addStored(ctx context.Context, rows ReadsRows, q rowstore.ScanQuery,
+	named map[string]string) error {
 	runs, err := rows.Holding(ctx, q.Scope, MaxHidden)
 	if err != nil {
-		return nil, err
+		return err
 	}
-	named, whole := map[string]string{}, len(runs) < MaxHidden
+	whole := len(runs) < MaxHidden
 	for _, run := range runs {
 		err := rows.EachRecord(ctx, run, func(record rowstore.Record) error {
 			if record.Items == 0 || !whole {
@@ -137,7 +160,7 @@ func storedNames(ctx context.Context, rows ReadsRows, q rowstore.ScanQuery) (map
 			return nil
 		})
 		if err != nil {
-			return nil, err
+			return err
 		}
 	}
 	for !whole && q.After < q.Upto {
@@ -146,13 +169,9 @@ func storedNames(ctx context.Context, rows ReadsRows, q rowstore.ScanQuery) (map
 			err = addNames(named, docs)
 		}
 		if err != nil {
-			return nil, err
+			return err
 		}
 		q.After = last
 	}
-	lower := make(map[string]string, len(named))
-	for _, name := range slices.Backward(slices.Sorted(maps.Keys(named))) {
-		lower[strings.ToLower(name)] = name
-	}
-	return lower, nil
+	return nil
 }

@@ -6,6 +6,7 @@ import (
 
 	"github.com/zeebo/xxh3"
 
+	"shoal.dev/shoal/apiserver/internal/ownership"
 	"shoal.dev/shoal/controlplane/client"
 	"shoal.dev/shoal/pkg/ids"
 	"shoal.dev/shoal/pkg/model"
@@ -47,8 +48,25 @@ func addedUp(ctx context.Context, h *client.History, v *client.View,
 	switch {
 	case err != nil:
 		return nil, fmt.Errorf("where the rows of run %s are: %w", job.ID, err)
-	case kept == nil || kept.Group != job.Group: // runs from before a move stay in the old group
+	case kept == nil:
 		return job, nil
 	}
 	return kept, nil
+}
+
+// readableRun returns the run that holds the rows of a run, or the run itself if the customer may
+// not read that one. Files of a moved scraper bring its rows to another group.
+func readableRun(ctx context.Context, h *client.History, v *client.View, customer string, id ids.ID,
+	field string) (*client.Job, error) {
+	job, err := h.Run(ctx, v, id)
+	if err != nil {
+		return nil, fmt.Errorf("run %s: %w", id, err)
+	}
+	if job != nil && !job.Trial() {
+		kept, err := addedUp(ctx, h, v, job)
+		if err != nil || ownership.Reads(v, customer, kept.Customer, kept.Group) {
+			return kept, err
+		}
+	}
+	return ownership.ReadableJob(ctx, h, v, customer, id, field)
 }

@@ -286,12 +286,8 @@ func (in *selection) scope(ctx context.Context, history *client.History,
 		}
 	}
 	if !in.JobID.IsZero() {
-		job, err := ownership.ReadableJob(ctx, history, from.View, from.Customer, in.JobID,
-			"jobId")
+		job, err := readableRun(ctx, history, from.View, from.Customer, in.JobID, "jobId")
 		if err != nil {
-			return scope, "", err
-		}
-		if job, err = addedUp(ctx, history, from.View, job); err != nil {
 			return scope, "", err
 		}
 		scope.Jobs = []ids.ID{job.ID}

@@ -3,16 +3,18 @@ package data
 import (
 	"context"
 	"encoding/hex"
+	"encoding/json"
 	"fmt"
 	"math"
+	"time"
 
 	"shoal.dev/shoal/apiserver/api"
 	"shoal.dev/shoal/apiserver/internal/auth"
 	"shoal.dev/shoal/apiserver/internal/limits"
 	"shoal.dev/shoal/apiserver/internal/operation"
-	"shoal.dev/shoal/apiserver/internal/ownership"
 	"shoal.dev/shoal/controlplane/client"
 	"shoal.dev/shoal/pkg/fault"
+	"shoal.dev/shoal/pkg/filter"
 	"shoal.dev/shoal/pkg/ids"
 	"shoal.dev/shoal/pkg/model"
 	"shoal.dev/shoal/pkg/rowstore"
@@ -30,7 +32,7 @@ type RowReceipt struct {
 	ScrapedAt  api.Time  `json:"scrapedAt"`
 	DurationMS uint32    `json:"durationMillis" doc:"From the first request to the end of the page"`
 	Bytes      uint32    `json:"bytes" doc:"Bytes of bodies received, over all tries"`
-	Rows       uint32    `json:"rows" doc:"Rows from the page, this one included"`
+	Rows       uint32    `json:"rows" doc:"Rows from the page, this one included. If the page's record has expired, at least so many."`
 	Tier       string    `json:"tier" doc:"The tier that fetched the page: plain, render, super or render+super"`
 	Tries      []RowTry  `json:"tries" doc:"Tries in order: the chain of tiers"`
 	BodySHA256 *string   `json:"bodySha256" doc:"SHA-256 of the decoded body at the page's own address. Null for pages read before receipts existed."`
@@ -72,7 +74,8 @@ func (r Resource) receipt() *operation.Operation {
 		Routes: operation.Routes("GET /api/scraper/data/{rowId}/receipt"), Group: group,
 		Summary: "Returns the receipt of a row: where it comes from",
 		Description: "A row's id is its _rowId. The receipt is that of the page that the row " +
-			"came from. It exists as long as the row.",
+			"came from. It exists as long as the row. Added files can keep a row for more " +
+			"than 90 days. Then its receipt has its ids and its time.",
 		Access: auth.Read, Agents: operation.Reads,
 		Rate: limits.Read, Errors: []fault.Code{fault.NotFound},
 	}, func(ctx context.Context, from *operation.Caller, in *receiptRequest) (RowReceipt, error) {
@@ -89,30 +92,63 @@ func (r Resource) receipt() *operation.Operation {
 	})
 }
 
-// pageOf returns the run of a row and the record of its page.
+// pageOf returns the run of a row and the record of its page. A row of a protected scraper outlives
+// the record; then the row itself tells what is left.
 func (r Resource) pageOf(ctx context.Context, from *operation.Caller,
 	in *receiptRequest) (*client.Job, *rowstore.Record, error) {
 	var id model.RowID
 	if err := id.UnmarshalText([]byte(in.RowID)); err != nil {
 		return nil, nil, fault.Invalid(fault.InvalidID, "rowId", "is no _rowId of a row")
 	}
-	job, err := ownership.ReadableJob(ctx, r.History, from.View, from.Customer, id.Job, "rowId")
+	kept, err := readableRun(ctx, r.History, from.View, from.Customer, id.Job, "rowId")
 	if err != nil {
 		if fault.CodeOf(err) == fault.JobNotFound {
 			err = noRow()
 		}
 		return nil, nil, err
 	}
-	record, err := r.Store.Record(ctx, job.ID, id.Unit)
+	job, record, err := r.recordOf(ctx, from.View, id, kept)
 	if err != nil {
 		return nil, nil, fmt.Errorf("receipt of row %s: %w", in.RowID, err)
 	}
-	has, err := r.hasRows(ctx, from.View, job)
-	if err != nil {
-		return nil, nil, fmt.Errorf("receipt of row %s: %w", in.RowID, err)
-	}
-	if !has || record == nil || record.Outcome != model.Delivered || id.Place >= record.Items {
+	if record == nil || record.Outcome != model.Delivered || id.Place >= record.Items {
 		return nil, nil, noRow()
+	}
+	return job, record, nil
+}
+
+// recordOf returns the run of a row whose rows a run holds, and the record of its page; nil: there
+// are no such rows.
+func (r Resource) recordOf(ctx context.Context, v *client.View, id model.RowID,
+	holds *client.Job) (job *client.Job, record *rowstore.Record, err error) {
+	if job = holds; id.Job != holds.ID {
+		if job, err = r.History.Run(ctx, v, id.Job); err != nil || job == nil {
+			return nil, nil, err
+		}
+	}
+	record, err = r.Store.Record(ctx, id.Job, id.Unit)
+	if err != nil {
+		return nil, nil, err
+	}
+	q := rowstore.ScanQuery{Scope: client.ShownOf(v, holds), Upto: math.MaxInt64, Limit: 1}
+	expired := record == nil && holds.ID != job.ID
+	if expired {
+		q.Filter = filter.Compare{Field: "_rowId", Op: filter.Eq,
+			Values: []filter.Value{{Kind: filter.Text, Text: id.String()}}}
+	}
+	rows, _, err := r.Store.Scan(ctx, q)
+	if err != nil || len(rows) == 0 {
+		return nil, nil, err
+	}
+	if expired {
+		var row struct {
+			At time.Time `json:"_scrapedAt"`
+		}
+		if err := json.Unmarshal(rows[0], &row); err != nil {
+			return nil, nil, err
+		}
+		record = &rowstore.Record{Unit: id.Unit, Outcome: model.Delivered, Items: id.Place + 1,
+			At: row.At.UnixMicro()}
 	}
 	return job, record, nil
 }
@@ -122,14 +158,12 @@ func noRow() error { return fault.Invalid(fault.NotFound, "rowId", "there is no 
 // hasRows reports whether a run still has visible rows. Page records outlive the rows, because
 // charges are computed from them.
 func (r Resource) hasRows(ctx context.Context, v *client.View, job *client.Job) (bool, error) {
-	scope := client.Shown(v, job.Group, ids.ID{})
-	scope.Jobs = []ids.ID{job.ID}
-	if s := v.Scraper(job.Scraper); s != nil && s.Protection != nil &&
-		!s.Protection.Run.IsZero() { // this run holds the rows
-		scope.Jobs = append(scope.Jobs, s.Protection.Run)
+	kept, err := addedUp(ctx, r.History, v, job)
+	if err != nil {
+		return false, err
 	}
-	rows, _, err := r.Store.Scan(ctx, rowstore.ScanQuery{Scope: scope, Upto: math.MaxInt64,
-		Limit: 1})
+	rows, _, err := r.Store.Scan(ctx, rowstore.ScanQuery{Scope: client.ShownOf(v, kept),
+		Upto: math.MaxInt64, Limit: 1})
 	return len(rows) > 0, err
 }
 

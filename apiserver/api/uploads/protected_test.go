@@ -1,6 +1,7 @@
 package uploads_test
 
 import (
+	"context"
 	"fmt"
 	"io"
 	"net/http"
@@ -8,11 +9,13 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"shoal.dev/shoal/apiserver/internal/apitest"
 	"shoal.dev/shoal/controlplane/client"
 	"shoal.dev/shoal/ingest"
 	"shoal.dev/shoal/pkg/ids"
+	"shoal.dev/shoal/pkg/model"
 	"shoal.dev/shoal/pkg/work"
 )
 
@@ -160,6 +163,52 @@ func TestProtectedRowsAreRead(t *testing.T) {
 	r.Run(t, apitest.Scenario{Name: "history", As: apitest.User, Status: 200,
 		Do: "GET /api/scraper/load-history", Has: map[string]any{"totalElements": 2,
 			"content.0.itemsQuantity": 2, "content.0.state": "COMPLETED"}})
+}
+
+// A row has its receipt as long as it lives, even when the record of its page has expired. A row
+// that does not exist has none.
+func TestReceiptsOutliveRecords(t *testing.T) {
+	r := start(t)
+	scraper, first := r.file(t, "file", `{"id":"1","a":"x"}`+"\n"+`{"id":"2","a":"y"}`)
+	r.Client.Must(t, client.ProtectGroup{Group: r.group})
+	r.Clock.Advance(80 * 24 * time.Hour)
+	sent := r.Call(t, next(scraper, "format=jsonl", jsonl, `{"id":"3","a":"z"}`))
+	r.adds(t, sent.Text("jobId"))
+	rows := r.Call(t, apitest.Scenario{As: apitest.User, Status: 200,
+		Do: "GET /api/scraper/data/group/" + r.group.String() + "?sort=a"})
+	row := rows.Text("content.1._rowId")
+	receipt := apitest.Scenario{Name: "receipt", As: apitest.User, Status: 200,
+		Do: "GET /api/scraper/data/" + row + "/receipt",
+		Has: map[string]any{"rowId": row, "jobId": first, "scraperId": scraper,
+			"groupId": r.group.String(), "scrapedAt": rows.Text("content.1._scrapedAt"),
+			"rows": 2, "body": nil, "tries": []any{}}}
+	r.Run(t, receipt)
+	r.Clock.Advance(11 * 24 * time.Hour)
+	kind := ingest.Expiry(ingest.ExpiryConfig{Store: r.store,
+		Reruns: func(ids.ID) bool { return false },
+		Safe:   func(context.Context) (time.Time, error) { return r.Clock.Now(), nil }})
+	item := work.Item{Kind: work.Expire}
+	for range 2 { // one step notes the time, the next one removes
+		outcome, err := kind.Step(t.Context(), item)
+		if err != nil {
+			t.Fatal(err)
+		}
+		item.Progress = outcome.Progress
+	}
+	var id model.RowID
+	if err := id.UnmarshalText([]byte(row)); err != nil {
+		t.Fatal(err)
+	}
+	record, err := r.store.Record(t.Context(), id.Job, id.Unit)
+	if err != nil || record != nil {
+		t.Fatalf("the record is still there: %+v, %v", record, err)
+	}
+	none := id
+	none.Place = 2
+	r.Run(t, receipt, apitest.Scenario{Name: "of no row", As: apitest.User, Status: 400,
+		Code: "not_found", Do: "GET /api/scraper/data/" + none.String() + "/receipt"},
+		apitest.Scenario{Name: "body", As: apitest.User, Status: 404, Code: "body_not_kept",
+			Do: "GET /api/scraper/data/" + row + "/receipt/body"})
 }
 
 // If a file replaces the one that a cursor reads, the cursor is refused. It never returns fewer

@@ -83,7 +83,8 @@ func taken(sc apitest.Scenario, scraper, kind string) apitest.Scenario {
 	return refused(sc.Name, sc, 409, "NAME_TAKEN")
 }
 
-// A protected upload's scraper stays protected wherever it moves, with its key column.
+// A protected upload's scraper stays protected wherever it moves, with its key column. The next
+// file brings its rows to the new group. From then on, that group's shares decide who reads them.
 func TestProtectedUploadsAreSaved(t *testing.T) {
 	r := start(t)
 	scraper, _ := r.file(t, "file", `{"id":"1","a":"x"}`)
@@ -94,19 +95,49 @@ func TestProtectedUploadsAreSaved(t *testing.T) {
 	before := r.Call(t, sent).Text("jobId")
 	r.adds(t, before)
 	r.rows(t, "isLastRun=true", "x", "y")
+	row := r.Call(t, apitest.Scenario{As: apitest.User, Status: 200,
+		Do: "GET /api/scraper/data?jobId=" + before}).Text("items.1._rowId")
+	cursor := r.Call(t, apitest.Scenario{As: apitest.User, Status: 200,
+		Do: "GET /api/scraper/data?limit=1&groupId=" + r.group.String()}).Text("nextCursor")
+	of := func(as, row string, status int) apitest.Scenario {
+		return apitest.Scenario{Name: "receipt", As: as, Status: status,
+			Do: "GET /api/scraper/data/" + row + "/receipt"}
+	}
+	share := func(group ids.ID) {
+		r.Client.Must(t, client.ShareGroup{Customer: "alice", Group: group,
+			Emails: []string{"bob@x.test"}})
+	}
+	r.Client.Must(t, client.SignUp{Customer: "bob", Email: "bob@x.test"})
+	share(r.group)
+	r.Run(t, of(apitest.Other, row, 200))
 
 	from := r.group
 	r.group = r.NewGroup(t, "alice", "unmatched")
 	r.Run(t, r.saves(t, "moved", "", scraper, map[string]any{"groupRef": r.group}))
-	sent = next(scraper, "format=jsonl&keyColumn=a", jsonl, `{"id":"3","a":"z"}`)
+	sent = next(scraper, "format=jsonl&keyColumn=a", jsonl,
+		`{"id":"1","a":"no","b":"new"}`+"\n"+`{"id":"3","a":"z"}`)
 	sent.Has = map[string]any{"keyColumnUsed": "id"}
-	r.adds(t, r.Call(t, sent).Text("jobId"))
-	r.rows(t, "", "z")
+	after := r.Call(t, sent).Text("jobId")
+	r.adds(t, after)
+	r.rows(t, "", "x", "y", "z")
+	r.Run(t, apitest.Scenario{Name: "of the scraper", As: apitest.User, Status: 200,
+		Do: "GET /api/scraper/data?scraperId=" + scraper,
+		Has: map[string]any{"items.0.b": "new", "items.1._rowId": row, "items.2.a": "z",
+			"hasMore": false}})
+	for _, job := range []string{before, after} {
+		r.Run(t, apitest.Scenario{Name: "of a run", As: apitest.User, Status: 200,
+			Do: "GET /api/scraper/data?jobId=" + job, Has: map[string]any{"items.0.a": "x",
+				"items.1.a": "y", "items.2.a": "z", "hasMore": false}})
+	}
+	r.Run(t, of(apitest.User, row, 200), of(apitest.Other, row, 400))
+	there := r.group
 	r.group = from
-	r.rows(t, "", "x", "y")
-	r.Run(t, apitest.Scenario{Name: "what ran before the move", As: apitest.User, Status: 200,
-		Do: "GET /api/scraper/data?jobId=" + before, Has: map[string]any{"items.0.a": "x",
-			"items.1.a": "y", "hasMore": false}})
+	r.rows(t, "")
+	r.Run(t, apitest.Scenario{Name: "an open cursor of the old group", As: apitest.User,
+		Do:     "GET /api/scraper/data?limit=1&groupId=" + from.String() + "&cursor=" + cursor,
+		Status: 400, Code: "invalid_cursor"})
+	share(there)
+	r.Run(t, of(apitest.Other, row, 200))
 }
 
 // Members that an upload's scraper cannot have are refused and named. Its type is fixed, and only a

@@ -48,7 +48,7 @@ func (r Resource) send(json places) *operation.Operation {
 			"each other. A new key adds a row; for an existing key, empty values and new " +
 			"columns are filled in. Nothing is changed or removed. If a key is repeated in the " +
 			"file, its first row counts; rows without a key are ignored. Rows keep their ids. " +
-			"The first such file fixes the key column. It is the matching setup's column, or " +
+			"If the scraper was moved, the next file brings its rows to the new group. The first such file fixes the key column. It is the matching setup's column, or " +
 			"the first one present of EAN, GTIN, EAN13, barcode, SKU, MPN, product_id, id and " +
 			"url. Otherwise keyColumn names it. A file without the key column ends as FAILED. " +
 			"With check it answers 204 if the file would be accepted.",

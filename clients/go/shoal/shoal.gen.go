@@ -2913,7 +2913,7 @@ type RowReceipt struct {
 	Price *RowPrice `json:"price"`
 	RowId string    `json:"rowId"`
 
-	// Rows Rows from the page, this one included
+	// Rows Rows from the page, this one included. If the page's record has expired, at least so many.
 	Rows      int64      `json:"rows"`
 	ScrapedAt *time.Time `json:"scrapedAt"`
 	ScraperId string     `json:"scraperId"`
@@ -5614,7 +5614,7 @@ type ClientInterface interface {
 
 	// SvcGetRowReceipt Returns the receipt of a row: where it comes from
 	//
-	// A row's id is its _rowId. The receipt is that of the page that the row came from. It exists as long as the row.
+	// A row's id is its _rowId. The receipt is that of the page that the row came from. It exists as long as the row. Added files can keep a row for more than 90 days. Then its receipt has its ids and its time.
 	//
 	// Corresponds with GET /api/scraper/data/{rowId}/receipt (the `SvcGetRowReceipt` operationId).
 	SvcGetRowReceipt(ctx context.Context, rowId string, reqEditors ...RequestEditorFn) (*http.Response, error)
@@ -7625,7 +7625,7 @@ func (c *Client) SvcProfileRun(ctx context.Context, params *SvcProfileRunParams,
 
 // SvcGetRowReceipt Returns the receipt of a row: where it comes from
 //
-// A row's id is its _rowId. The receipt is that of the page that the row came from. It exists as long as the row.
+// A row's id is its _rowId. The receipt is that of the page that the row came from. It exists as long as the row. Added files can keep a row for more than 90 days. Then its receipt has its ids and its time.
 //
 // Corresponds with GET /api/scraper/data/{rowId}/receipt (the `SvcGetRowReceipt` operationId).
 func (c *Client) SvcGetRowReceipt(ctx context.Context, rowId string, reqEditors ...RequestEditorFn) (*http.Response, error) {
@@ -17721,7 +17721,7 @@ type ClientWithResponsesInterface interface {
 
 	// SvcGetRowReceiptWithResponse Returns the receipt of a row: where it comes from
 	//
-	// A row's id is its _rowId. The receipt is that of the page that the row came from. It exists as long as the row.
+	// A row's id is its _rowId. The receipt is that of the page that the row came from. It exists as long as the row. Added files can keep a row for more than 90 days. Then its receipt has its ids and its time.
 	//
 	// Returns a wrapper object for the known response body format(s).
 	//
@@ -24779,7 +24779,7 @@ func (c *ClientWithResponses) SvcProfileRunWithResponse(ctx context.Context, par
 
 // SvcGetRowReceiptWithResponse Returns the receipt of a row: where it comes from
 //
-// A row's id is its _rowId. The receipt is that of the page that the row came from. It exists as long as the row.
+// A row's id is its _rowId. The receipt is that of the page that the row came from. It exists as long as the row. Added files can keep a row for more than 90 days. Then its receipt has its ids and its time.
 //
 // Returns a wrapper object for the known response body format(s).
 //

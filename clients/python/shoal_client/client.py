@@ -723,7 +723,7 @@ def svc_profile_run(
 def svc_get_row_receipt(result: schemas.RowReceipt, row_id: str) -> schemas.RowReceipt:
     """Returns the receipt of a row: where it comes from
 
-    A row's id is its _rowId. The receipt is that of the page that the row came from. It exists as long as the row.
+    A row's id is its _rowId. The receipt is that of the page that the row came from. It exists as long as the row. Added files can keep a row for more than 90 days. Then its receipt has its ids and its time.
     """
     return result
 

@@ -154,15 +154,21 @@ func endImport(tx *state.Tx, p command.EndImportPayload) (command.None, error) {
 		failImport(tx, job, known, "the scraper was protected meanwhile; send the file again")
 		return command.None{}, nil
 	}
-	if known.Key != "" && slices.ContainsFunc(p.Hides, func(run ids.ID) bool {
-		return tx.DeletedRun(run) != nil
-	}) {
+	hiding := *known
+	if scraper != nil && len(p.Hides) > 0 {
+		hiding.Elsewhere = slices.DeleteFunc(tx.GroupsOf(scraper),
+			func(group ids.ID) bool { return group == job.Group })
+	}
+	if known.Key != "" && deletedMeanwhile(tx, &hiding, p.Hides) {
 		failImport(tx, job, known, "rows of the scraper were deleted meanwhile; send the file again")
 		return command.None{}, nil
 	}
 	ended := *job
 	ended.State, ended.Items = model.Completed, p.Items
-	closeImport(tx, &ended, known, p.Hides[:min(len(p.Hides), command.MaxHidden)])
+	closeImport(tx, &ended, &hiding, p.Hides[:min(len(p.Hides), command.MaxHidden)])
+	for _, id := range hiding.Elsewhere { // cursors of these groups would miss rows
+		noteRemoval(tx, id)
+	}
 	if scraper != nil {
 		filled := *scraper
 		filled.Filled = true
@@ -178,6 +184,25 @@ func endImport(tx *state.Tx, p command.EndImportPayload) (command.None, error) {
 		watchEnded(tx, &ended)
 	}
 	return command.None{}, nil
+}
+
+// deletedMeanwhile says whether rows that an upload has added to were deleted since it began.
+func deletedMeanwhile(tx *state.Tx, known *state.Import, runs []ids.ID) bool {
+	return slices.ContainsFunc(runs, func(run ids.ID) bool {
+		return tx.DeletedRun(run) != nil
+	}) || slices.ContainsFunc(known.Elsewhere, func(group ids.ID) bool {
+		deleted := tx.DeletedGroup(group)
+		return deleted != nil && deleted.Rows && deleted.At >= known.Begun
+	})
+}
+
+// noteRemoval notes that a group has lost rows.
+func noteRemoval(tx *state.Tx, id ids.ID) {
+	if group := tx.Group(id); group != nil {
+		changed := *group
+		changed.RowsRemoved = tx.Now
+		tx.PutGroup(&changed)
+	}
 }
 
 // failImport fails an upload, and keeps only the reason.

@@ -319,11 +319,7 @@ func deleteScraper(tx *state.Tx, p command.DeleteScraperPayload) (command.None, 
 		for _, group := range tx.GroupsOf(scraper) {
 			tx.PutRemoval(&state.Removal{Group: group, Scraper: scraper.ID,
 				Customer: scraper.Customer, At: tx.Now})
-			if known := tx.Group(group); known != nil {
-				changed := *known
-				changed.RowsRemoved = tx.Now
-				tx.PutGroup(&changed)
-			}
+			noteRemoval(tx, group)
 		}
 	}
 	removeScraper(tx, scraper)

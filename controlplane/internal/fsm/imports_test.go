@@ -105,6 +105,60 @@ func TestUploadReplaces(t *testing.T) {
 	}
 }
 
+// A moved scraper's file hides rows in the groups where the scraper was, too. If one of them was
+// deleted with its rows meanwhile, a protected file would show them again, so it fails.
+func TestUploadReplacesInOtherGroups(t *testing.T) {
+	for name, c := range map[string]struct {
+		protected bool
+		deletes   string
+		ends      model.JobState
+	}{
+		"unprotected":                         {false, "", model.Completed},
+		"unprotected, rows deleted":           {false, command.WithData, model.Completed},
+		"protected":                           {true, "", model.Completed},
+		"protected, group deleted":            {true, "none", model.Completed},
+		"protected, group deleted, with rows": {true, command.WithData, model.Failed},
+	} {
+		b := newBench(t)
+		from, _ := b.members("from", 0)
+		to, _ := b.members("to", 0)
+		none, _ := b.members("none", 0)
+		first := b.upload(from, "prices")
+		b.must(first)
+		b.must(command.EndImportPayload{Job: first.Job, Items: 1})
+		second := b.next(first.NewScraper.ID)
+		if c.protected {
+			b.must(command.ProtectGroupPayload{Group: from})
+			second.Key = "id"
+		}
+		b.must(command.PutScraperPayload{ID: first.NewScraper.ID, Customer: "a", Group: to,
+			Spec: first.NewScraper.Spec})
+		b.must(second)
+		if c.deletes != "" {
+			b.deleteGroup(from, strings.TrimPrefix(c.deletes, "none"))
+		}
+		b.must(command.EndImportPayload{Job: second.Job, Items: 2, Hides: []ids.ID{first.Job},
+			Key: second.Key})
+		if job := b.view().Job(second.Job); job.State != c.ends {
+			t.Errorf("%s: %+v", name, job)
+		}
+		if c.ends == model.Failed {
+			continue
+		}
+		hidden := b.view().HiddenIn(from)
+		if !slices.Equal(hidden, []ids.ID{first.Job}) || len(b.view().HiddenIn(none)) > 0 {
+			t.Errorf("%s: hidden are %v", name, hidden)
+		}
+		if group := b.view().Group(from); group != nil && group.RowsRemoved == 0 {
+			t.Errorf("%s: cursors go on: %+v", name, group)
+		}
+		b.must(command.ForgetImportsPayload{Jobs: []ids.ID{second.Job}})
+		if hidden := b.view().HiddenIn(from); len(hidden) > 0 {
+			t.Errorf("%s: hidden are still %v", name, hidden)
+		}
+	}
+}
+
 // Nothing of a failed file is shown. Its run says why, and its customer is notified.
 func TestUploadFails(t *testing.T) {
 	b := newBench(t)

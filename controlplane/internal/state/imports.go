@@ -1,6 +1,10 @@
 package state
 
-import "shoal.dev/shoal/pkg/ids"
+import (
+	"slices"
+
+	"shoal.dev/shoal/pkg/ids"
+)
 
 // ImportsSince is the first cluster version in which customers upload files.
 const ImportsSince = 2
@@ -30,6 +34,8 @@ type Import struct {
 	Asked string `cbor:"14,keyasint,omitempty"`
 	// From is the run whose kept bodies are read instead of a file; zero: there is none.
 	From ids.ID `cbor:"20,keyasint,omitzero"`
+	// Elsewhere lists the other groups where hidden rows may lie: the scraper was moved.
+	Elsewhere []ids.ID `cbor:"21,keyasint,omitempty"`
 }
 
 var importsTable = define(ImportsSince, "imports",
@@ -47,6 +53,12 @@ var importsTable = define(ImportsSince, "imports",
 			return nil
 		}
 		return []any{i.Ended, i.Job}
+	}),
+	index("elsewhere", true, func(i *Import) []any {
+		if len(i.Elsewhere) == 0 {
+			return nil
+		}
+		return []any{i.Job}
 	}),
 ).untold()
 
@@ -92,6 +104,12 @@ func (v *View) HiddenIn(group ids.ID) []ids.ID {
 		jobs = append(jobs, i.Hidden...)
 		return true
 	}, "group_prefix", group)
+	importsTable.each(v, false, func(i *Import) bool { // few: their rows are being removed
+		if slices.Contains(i.Elsewhere, group) {
+			jobs = append(jobs, i.Hidden...)
+		}
+		return true
+	}, "elsewhere_prefix")
 	return jobs
 }
 

@@ -33,7 +33,7 @@ type Group struct {
 	// Alerts says which changes between runs its customer is told of, nil: none.
 	Alerts *Alerts `cbor:"16,keyasint,omitempty" since:"2"`
 	// RowsRemoved is when a scraper was last deleted with rows of the group, in Unix milliseconds;
-	// 0: never.
+	// 0: never. Files of scrapers that were moved away count, too: they take rows along.
 	RowsRemoved int64 `cbor:"17,keyasint,omitempty" since:"2"`
 }
 

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"shoal.dev/shoal/controlplane/client"
+	"shoal.dev/shoal/controlplane/client/clienttest"
 	"shoal.dev/shoal/pkg/model"
 	"shoal.dev/shoal/pkg/rowstore"
 )
@@ -72,6 +73,23 @@ func TestOddReExtractIsHeld(t *testing.T) {
 		view := c.client.View()
 		if held := view.HeldRun(sound); held != nil || view.Job(sound).Items != links {
 			t.Errorf("%+v is held: %+v", view.Job(sound), held)
+		}
+		// Pages of a rerun, or of a stopped run, are not all that the scraper reads.
+		for name, spoil := range map[string]func(*client.Job){
+			"rerun":   func(job *client.Job) { job.Rest = true },
+			"stopped": func(job *client.Job) { job.State = model.Stopped },
+		} {
+			c.client.Spoil(t, func(tx *clienttest.Tx) {
+				part := *tx.Job(c.run)
+				part.Rest, part.State = false, model.Completed
+				spoil(&part)
+				tx.PutJob(&part)
+			})
+			part := c.begin(wrong)
+			c.step(part)
+			if held := c.client.View().HeldRun(part); held != nil {
+				t.Errorf("of a run that is %s, %+v is held", name, held)
+			}
 		}
 	})
 }

@@ -107,12 +107,20 @@ func (l Judging) judge(ctx context.Context, view *View, job *Job) (string, error
 
 // isComparable says whether later runs are compared with an earlier one, whose rows may be gone.
 func isComparable(view *View, job *Job) bool {
-	return job.Closed && job.State == model.Completed && !job.Rest &&
-		view.HeldRun(job.ID) == nil && job.Started*1000 >= RowsSince(view)
+	return job.Closed && IsWhole(view, job) && view.HeldRun(job.ID) == nil &&
+		job.Started*1000 >= RowsSince(view)
+}
+
+// IsWhole says whether an ended run has read all that its scraper reads, as far as is known.
+func IsWhole(view *View, job *Job) bool {
+	scraper := view.Scraper(job.Scraper)
+	return job.State == model.Completed && !job.Rest &&
+		!(scraper != nil && scraper.ListRun && view.MayBeRest(job))
 }
 
 // IsJudged says whether a run is judged at its end. Reruns are not: they read what other runs left,
-// so any number and kind of pages may be sound. Runs of kept bodies are: they read all pages.
+// so any number and kind of pages may be sound. Runs of kept bodies are, if the run that fetched
+// them was whole.
 func IsJudged(view *View, job *Job) bool {
 	group := view.Group(job.Group)
 	return group != nil && group.Quarantine && !job.State.Final() && !job.Trial() &&

@@ -196,6 +196,24 @@ func TestRunsAreJudged(t *testing.T) {
 	j.judged(stopped, "")
 }
 
+// Runs of a list that version 1 made are not compared with: each may be a rerun.
+func TestListRunsOfVersion1(t *testing.T) {
+	j := newJudgedRuns(t)
+	j.client.Must(t, j.group)
+	for range 3 {
+		j.close(j.run(9, "10"), "")
+	}
+	whole := j.run(100, "10")
+	j.judged(whole, "100 rows")
+	j.client.Spoil(t, func(tx *clienttest.Tx) {
+		upgraded, list := *tx.Cluster(), *tx.Scraper(j.scraper)
+		upgraded.RestsFrom, list.ListRun = tx.Job(whole).Queued, true
+		tx.PutCluster(&upgraded)
+		tx.PutScraper(&list)
+	})
+	j.judged(whole, "")
+}
+
 // A page of hundreds of fields has no sums, so the rows are read.
 func TestRowsAreJudged(t *testing.T) {
 	j := newJudgedRuns(t)

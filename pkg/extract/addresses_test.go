@@ -17,6 +17,7 @@ func TestAddressesInRows(t *testing.T) {
 	const page = "https://shop.test/a/list?x=1"
 	attributes := []string{"href", "src", "poster", "action", "data-src", "data-original",
 		"data-lazy-src", "HREF", "data-href", "srcset", "alt", "data-url", "content"}
+	late := []string{"data-original", "data-lazy-src"} // of pictures alone
 	for _, c := range []struct{ value, byPage, byBase string }{
 		{"p/1?a=1&amp;b=2", "https://shop.test/a/p/1?a=1&b=2", "https://cdn.test/b/p/1?a=1&b=2"},
 		{"/p", "https://shop.test/p", "https://cdn.test/p"},
@@ -31,22 +32,26 @@ func TestAddressesInRows(t *testing.T) {
 		{"http://[", "http://[", "http://["},
 		{"", "", ""},
 	} {
-		for _, attribute := range attributes {
+		for n, attribute := range append(attributes, late...) {
+			element := "a"
+			if n >= len(attributes) {
+				element = "img"
+			}
 			for base, resolved := range map[string]string{"": c.byPage,
 				`<base target=x><base href="//cdn.test/b/c">`: c.byBase} {
-				for _, late := range []bool{false, true} {
-					body := `<p><a ` + attribute + `="` + c.value + `">text</a></p>`
-					if late {
+				for _, after := range []bool{false, true} {
+					body := `<p><` + element + ` ` + attribute + `="` + c.value + `">text</a></p>`
+					if after {
 						body += base
 					} else {
 						body = base + body
 					}
 					want := resolved
-					if !slices.Contains([]string{"href", "src", "poster", "action", "data-src",
-						"data-original", "data-lazy-src"}, strings.ToLower(attribute)) {
+					if !slices.Contains([]string{"href", "src", "poster", "action", "data-src"},
+						strings.ToLower(attribute)) && element == "a" {
 						want = strings.ReplaceAll(c.value, "&amp;", "&")
 					}
-					for _, selector := range []string{"a", "//a"} {
+					for _, selector := range []string{element, "//" + element} {
 						checkAddress(t, page, body, selector, attribute, want)
 					}
 				}

@@ -35,6 +35,7 @@ const (
 	MaxNodes      = 100       // comparisons and groups
 	MaxOperands   = 1_000     // of in and nin
 	MaxPattern    = 256       // characters of a regex
+	MaxPartBytes  = 32 << 10  // of the operand of contains, startsWith and endsWith
 	MaxFieldBytes = 1 << 10   // of a field name: 256 characters of any kind
 	MaxBytes      = 256 << 10 // of a whole filter
 )

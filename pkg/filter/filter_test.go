@@ -89,7 +89,11 @@ func TestParseRefuses(t *testing.T) {
 		return `{"a":{"in":[` + listOf(n, func(int) string { return "1" }) + `]}}`
 	}
 	pattern := func(n int) string { return `{"a":{"regex":"` + strings.Repeat("ä", n) + `"}}` }
-	for _, ok := range []string{nested(8), conditions(100), operands(1000), pattern(256)} {
+	part := func(op string, n int) string {
+		return fmt.Sprintf(`{"a":{"%s":"%s"}}`, op, strings.Repeat("x", n))
+	}
+	for _, ok := range []string{nested(8), conditions(100), operands(1000), pattern(256),
+		part("contains", filter.MaxPartBytes), part("eq", filter.MaxPartBytes+1)} {
 		if _, err := filter.Parse([]byte(ok)); err != nil {
 			t.Errorf("%.60s… at its bound: %v", ok, err)
 		}
@@ -120,6 +124,9 @@ func TestParseRefuses(t *testing.T) {
 		{nested(9), "filters" + strings.Repeat(".$and[0]", 8)},
 		{conditions(101), "filters.f100"}, {operands(1001), "filters.a.in"},
 		{pattern(257), "filters.a.regex"},
+		{part("contains", filter.MaxPartBytes+1), "filters.a.contains"},
+		{part("startsWith", filter.MaxPartBytes+1), "filters.a.startsWith"},
+		{part("$endsWith", filter.MaxPartBytes+1), "filters.a.$endsWith"},
 		{`{"a":"` + strings.Repeat("x", filter.MaxBytes) + `"}`, "filters"},
 	}
 	for _, test := range tests {

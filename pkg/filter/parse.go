@@ -253,6 +253,9 @@ func (c Compare) check(path string) error {
 		if c.Op == Regex && utf8.RuneCountInString(c.Values[0].Text) > MaxPattern {
 			return invalid(path, "a pattern has at most %d characters", MaxPattern)
 		}
+		if c.Op != Regex && len(c.Values[0].Text) > MaxPartBytes {
+			return invalid(path, "takes at most %d bytes", MaxPartBytes)
+		}
 	}
 	return nil
 }

@@ -41,7 +41,7 @@ export const building = {
   rowsRegion: "Rows of this page",
   goesOn: "More pages",
   goesOnBy: { NEXT_LINK: "The list continues behind a link to the next page.",
-    URL_PAGE_PARAM: "The list continues with a page number in its address.",
+    URL_PAGE_PARAM: "The list continues with a number in its address.",
     OFFSET_PARAM: "The list continues with an offset in its address.",
     URL_TEMPLATE: "The list continues with a number in its address.",
   } as Record<string, string>,

@@ -114,6 +114,16 @@ func TestEveryDeathOfAKeyIsTold(t *testing.T) {
 	mint(1)
 	backup, was := written(t, b.m.Snapshot()), b.view().Keys("a")[0]
 	mint(100)
+	owners := map[string]string{}
+	for n := range 40 {
+		id, customer := b.ids.New(), fmt.Sprint("other", n%2)
+		owners[id.String()] = customer
+		if n < 2 {
+			b.must(command.OpenCustomerPayload{Customer: customer, Entry: b.ids.New()})
+		}
+		b.must(command.MintKeyPayload{ID: id, Customer: customer, Prefix: id.String()[17:],
+			Scope: model.ScopeUser})
+	}
 	b.must(command.RevokeKeyPayload{Customer: "a", ID: was.ID})
 	restore := func(file string, revive bool) {
 		t.Helper()
@@ -131,11 +141,19 @@ func TestEveryDeathOfAKeyIsTold(t *testing.T) {
 	restore(backup, false)
 	births, deaths := b.lives()
 	for key := range births {
-		if deaths[key] == 0 {
-			t.Errorf("the restore ended key %s, and its death is not told", key)
+		if deaths[key] != 1 {
+			t.Errorf("the death of key %s is told %d times", key, deaths[key])
 		}
 	}
-	if len(births) != 101 {
+	b.view().EachAudit(func(e *state.AuditEntry) bool {
+		for _, change := range e.Changes {
+			if of := owners[change.Record]; of != "" && of != e.Customer {
+				t.Errorf("the death of %s, a key of %s, is told of %s", change.Record, of, e.Customer)
+			}
+		}
+		return true
+	})
+	if len(births) != 101+len(owners) {
 		t.Errorf("%d births", len(births))
 	}
 	// Another one brings them back.

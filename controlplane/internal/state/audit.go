@@ -3,6 +3,8 @@ package state
 import (
 	"crypto/sha256"
 	"fmt"
+	"slices"
+	"strings"
 
 	"shoal.dev/shoal/pkg/ids"
 )
@@ -288,7 +290,7 @@ func (f *follower) keepAudit(tx *Tx) {
 	})
 	auditHeadTable.put(tx, &head)
 	tx.By(f.Actor)
-	f.tellKeys(tx)
+	f.tellCredentials(tx)
 	entries := tx.told(Restored)
 	if len(entries) == 0 {
 		entries = []*AuditEntry{tx.newAudit(Restored)}
@@ -300,20 +302,38 @@ func (f *follower) keepAudit(tx *Tx) {
 	}
 }
 
-// tellKeys notes the keys that are valid today and not after the restore, and the other way round.
-func (f *follower) tellKeys(tx *Tx) {
-	f.old.EachKey(func(key *Key) bool {
-		if tx.Key(key.ID) == nil {
-			tx.noteChange(&keysTable.kind, key, nil)
+// tellCredentials notes what gives access today and not after the restore, and the other way
+// round. What the backup has and today's state lacks ended before: its end has been told.
+func (f *follower) tellCredentials(tx *Tx) {
+	tellEnds(f, tx, keysTable)
+	tellEnds(f, tx, accountsTable)
+	tellEnds(f, tx, passkeysTable)
+	tellEnds(f, tx, grantsTable)
+	tellEnds(f, tx, sharesTable)
+	tx.notes.all = slices.DeleteFunc(tx.notes.all, func(n noted) bool {
+		return n.kind.alwaysTold && n.after == (telling{}) && !f.old.has(n.kind, n.record)
+	})
+	// one entry for many changes of a customer
+	slices.SortStableFunc(tx.notes.all, func(a, b noted) int {
+		return strings.Compare(a.owner(), b.owner())
+	})
+}
+
+// tellEnds notes records that only today's state or only the restored one has.
+func tellEnds[R any](f *follower, tx *Tx, tb *table[R]) {
+	k := &tb.kind
+	tb.each(f.old, false, func(record *R) bool {
+		if !tx.has(k, record) {
+			tx.noteChange(k, record, nil)
 		}
 		return true
-	})
-	f.mine.EachKey(func(key *Key) bool {
-		if f.old.Key(key.ID) == nil && tx.Key(key.ID) != nil {
-			tx.noteChange(&keysTable.kind, nil, key)
+	}, "id_prefix")
+	tb.each(f.mine, false, func(record *R) bool {
+		if !f.old.has(k, record) && tx.has(k, record) {
+			tx.noteChange(k, nil, record)
 		}
 		return true
-	})
+	}, "id_prefix")
 }
 
 // Restored is the action of a restore's entries.

@@ -248,6 +248,12 @@ func (tb *table[R]) first(v *View, index string, args ...any) *R {
 	return found
 }
 
+// has reports whether the view has a record with the id of this one.
+func (v *View) has(k *kind, record any) bool {
+	_, is := contentOf(v.tables, k).trees[k.id].Get(item{key: k.key(k.id, record)})
+	return is
+}
+
 // watch returns the record with an id, and a channel that is closed when it may have changed.
 func (tb *table[R]) watch(v *View, id any) (*R, <-chan struct{}) {
 	return tb.first(v, "id", id),

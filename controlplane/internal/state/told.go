@@ -109,8 +109,8 @@ func (k *kind) telling(record any) telling {
 	return k.tell(record)
 }
 
-// told makes the entries of the noted changes, none when there is nothing to tell. The first one
-// counts the changes that found no place.
+// told makes the entries of the noted changes, none when there is nothing to tell. Each is of one
+// customer, under whom it is found. The first one counts the changes that found no place.
 func (t *Tx) told(action string) (entries []*AuditEntry) {
 	if t.ClusterVersion() < AuditSince {
 		return nil
@@ -128,11 +128,13 @@ func (t *Tx) told(action string) (entries []*AuditEntry) {
 			}
 			others++
 		}
-		if e == nil || len(e.Changes) == maxTold || bytes >= maxToldBytes {
+		owner := n.owner()
+		if e == nil || len(e.Changes) == maxTold || bytes >= maxToldBytes ||
+			owner != "" && owned && owner != e.Customer {
 			e, bytes, owned = t.newAudit(action), 0, false
 			entries = append(entries, e)
 		}
-		if owner := n.owner(); owner != "" && !owned {
+		if owner != "" && !owned {
 			e.Customer, owned = owner, true
 		}
 		change := AuditChange{Table: n.kind.name, Record: n.kind.printKey(n.record),

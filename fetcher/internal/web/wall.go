@@ -168,59 +168,36 @@ func holdsAll(body []byte, marks []string) bool {
 // titleWithin is how far into a page to look for its title.
 const titleWithin = 8 << 10
 
-// loginTitles are the beginnings of login pages' titles, in lower case. They mean nothing else, so
-// that one of loginLinks may follow.
-var loginTitles = []string{"log in", "log-in", "login", "sign in", "sign-in", "signin",
-	"member login", "please log in", "please sign in", "login page", "login required", "anmelden",
-	"anmeldung", "einloggen", "se connecter", "identifiez-vous", "iniciar sesión",
-	"inicia sesión", "iniciar sessão", "accedi", "inloggen", "logga in", "log ind", "logg inn",
-	"zaloguj", "zaloguj się", "logowanie", "přihlášení", "bejelentkezés", "giriş yap", "đăng nhập"}
+// loginTitles begin the titles of login pages, in lower case, whatever words follow.
+var loginTitles = []string{"member login", "please log in", "please login", "please sign in",
+	"anmelden", "anmeldung bei", "anmeldung oder", "einloggen", "connexion à mon",
+	"connexion à votre", "connexion ou", "se connecter", "connectez-vous", "identifiez-vous",
+	"iniciar sesión", "inicia sesión", "iniciar sessão", "entrar na conta", "entrar na sua conta",
+	"entrar na minha conta", "entrar ou", "accedi", "inloggen", "logga in", "log ind", "logg inn",
+	"zaloguj", "logowanie", "přihlášení", "bejelentkezés", "giriş yap", "giriş sayfası",
+	"вход в аккаунт", "вход в личный кабинет", "вход в систему", "вход на сайт",
+	"вход и регистрация", "вход или регистрация", "войти в аккаунт", "войти в личный кабинет",
+	"войти в систему", "войти на сайт", "войти или", "ログインページ", "ログイン画面", "ログインしてください",
+	"登录页", "登录页面", "登录注册", "登入頁面", "로그인 페이지", "로그인 화면", "로그인이 필요합니다", "đăng nhập"}
 
-// loginLinks are the words after which such a title goes on.
+// loginWords also mean something else, such as an entrance or a connection. They are the whole
+// first part of a login page's title, or one of loginLinks follows.
+var loginWords = []string{"log in", "log-in", "login", "sign in", "sign-in", "signin", "anmeldung",
+	"connexion", "entrar", "giriş", "вход", "войти", "ログイン", "登录", "登入", "로그인"}
+
+// loginLinks are words that go on with a login, as in "log in to".
 var loginLinks = titles(`
 to
 with
 or
-bei
-mit
-oder
-à
-au
-ou
-avec
-pour
-en
-con
-o
-para
-no
-na
-com
-a
-al
-per
-bij
-op
-met
-of
-på
-med
-eller
-do
-lub
-nebo
-vagy
-vào
-hoặc
+and
+at
+via
+using
+form
+page
+required
 `)
-
-// loginWords are such beginnings that also mean an entrance or a connection, or that go on without
-// a space. So they are the whole first part of a login page's title.
-var loginWords = []string{"connexion", "connexion à votre compte", "entrar", "entrar na conta",
-	"entrar ou cadastrar", "giriş", "giriş sayfası", "вход", "вход в аккаунт",
-	"вход в личный кабинет", "вход в систему", "вход на сайт", "войти", "войти в аккаунт",
-	"войти в личный кабинет", "ログイン", "ログインページ", "ログイン画面", "登录", "登录页", "登录页面", "登入",
-	"登入頁面", "로그인", "로그인 페이지", "로그인 화면"}
 
 // loginPaths are the path segments of login pages.
 var loginPaths = []string{"login", "signin", "sign-in", "log-in", "sign_in", "authwall",
@@ -271,17 +248,23 @@ func title(body []byte) string {
 
 func isLoginTitle(title string) bool {
 	for _, begin := range loginTitles {
-		rest, begins := strings.CutPrefix(title, begin)
-		if begins && (endsPart(rest) || goesOn(rest)) {
+		if rest, begins := strings.CutPrefix(title, begin); begins && endsWord(rest) {
 			return true
 		}
 	}
 	for _, word := range loginWords {
-		if rest, begins := strings.CutPrefix(title, word); begins && endsPart(rest) {
+		rest, begins := strings.CutPrefix(title, word)
+		if begins && (endsPart(rest) || goesOn(rest)) {
 			return true
 		}
 	}
 	return strings.Contains(title, "log in or sign up")
+}
+
+// endsWord says whether a word ends before rest.
+func endsWord(rest string) bool {
+	next, _ := utf8.DecodeRuneInString(rest)
+	return !isOfWord(next)
 }
 
 // endsPart says whether a part of a title ends before rest: at the title's end, or at a sign that

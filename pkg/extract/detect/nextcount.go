@@ -246,6 +246,9 @@ var countingParams = wordsIn(`page|p|pg|paged|pageno|pagenum|pagenumber|page_num
 	`pageindex|pageid|currentpage|cur_page|seite|pagina|strana|sida|offset|start|skip|from|first|` +
 	`begin|limitstart|startindex|start_index`)
 
+// zeroParams are those of countingParams that count items from 0 by convention.
+var zeroParams = wordsIn(`offset|skip|limitstart`)
+
 // countedOn returns a pagination by the one counting parameter in which the next page's address
 // differs from this page's, or nil. It serves page numbers without a visible current one, for which
 // no selector finds the next link. items is the number of the page's items.
@@ -298,7 +301,7 @@ func (p *probe) countIn(link *html.Node) (name string, number int) {
 
 // countsFromOne says whether the first page, which lacks the parameter, has the number 1 rather
 // than 0. next is the second page's number. If two page links do not tell the step between pages,
-// the number of items does.
+// the number of items does, if the parameter's name allows it.
 func (p *probe) countsFromOne(name string, next, items int) bool {
 	numbers := p.numbers()
 	known := map[int]int{} // numbers in addresses, by the page or item after those of the link
@@ -317,5 +320,5 @@ func (p *probe) countsFromOne(name string, next, items int) bool {
 		}
 		known[page.to+1] = number
 	}
-	return next-1 == items
+	return next-1 == items && !zeroParams[strings.ToLower(name)]
 }

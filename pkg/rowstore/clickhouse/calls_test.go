@@ -25,7 +25,7 @@ type call struct {
 	do     func(ctx context.Context) error
 }
 
-// history returns the calls of every role that reads the history.
+// history returns the calls of every role that reads the history, or may judge runs by it.
 func (r *rights) history(s *clickhouse.Store) []call {
 	return []call{
 		{"PastRuns", func(ctx context.Context) error {
@@ -44,6 +44,14 @@ func (r *rights) history(s *clickhouse.Store) []call {
 		}},
 		{"Audit", func(ctx context.Context) error {
 			_, err := s.Audit(ctx, rowstore.AuditQuery{Limit: 1})
+			return err
+		}},
+		{"EachRecord", func(ctx context.Context) error {
+			return s.EachRecord(ctx, r.job.ID, func(rowstore.Record) error { return nil })
+		}},
+		{"Scan", func(ctx context.Context) error {
+			_, _, err := s.Scan(ctx, rowstore.ScanQuery{Scope: rowstore.Scope{Group: r.job.Group},
+				Upto: 1, Limit: 1, Bytes: 1})
 			return err
 		}},
 	}

@@ -240,6 +240,12 @@ func testFilterLimits(s *suite) {
 	s.agree(s, scope, docs, strings.Repeat(`{"$nor":[`, 7)+`{"v":{"gt":1}}`+strings.Repeat(`]}`, 7))
 	s.agree(s, scope, docs, `{"v":{"regex":"`+strings.Repeat(`(a|`, 63)+`b`+strings.Repeat(`)`, 63)+
 		`"}}`)
+	for _, op := range []string{"contains", "startsWith", "endsWith"} {
+		for _, letter := range []string{"s", "θ", "ꙋ"} { // of which folding knows three forms
+			s.agree(s, scope, docs, fmt.Sprintf(`{"v":{%q:%q}}`, op,
+				strings.Repeat(letter, filter.MaxPartBytes/len(letter))))
+		}
+	}
 }
 
 // testFilterJoined joins categories by or, and with a filter by and, up to the largest allowed.

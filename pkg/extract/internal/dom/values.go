@@ -55,6 +55,15 @@ func (d *Document) AppendAttr(dst []byte, e Elem, name string) ([]byte, bool) {
 	return append(dst, v...), ok
 }
 
+// ShowsFile reports whether an element shows a picture, a video or a page that it names.
+func (d *Document) ShowsFile(e Elem) bool {
+	switch d.elems[e].name() {
+	case "img", "source", "video", "iframe":
+		return true
+	}
+	return false
+}
+
 // BaseHref returns the href of the document's first base element that has one.
 func (d *Document) BaseHref() (string, bool) {
 	for e := range d.elems {

@@ -9,19 +9,23 @@ import (
 	"shoal.dev/shoal/pkg/model"
 )
 
-// isAddress says whether an attribute is an address, which rows have in absolute form (decision
-// 62). In those of data, scripts that load pictures late find the address.
-func isAddress(attr string) bool {
+// mayBeAddress says whether an attribute is an address, which rows have in absolute form (decision
+// 62). isLate attributes are addresses only of elements that show a file.
+func mayBeAddress(attr string) bool {
 	switch attr {
-	case "href", "src", "poster", "action", "data-src", "data-original", "data-lazy-src":
+	case "href", "src", "poster", "action", "data-src":
 		return true
 	}
-	return false
+	return isLate(attr)
 }
+
+// isLate says whether an attribute is one in which scripts find a picture's address to load it
+// late. On other elements it may hold anything, such as an original price.
+func isLate(attr string) bool { return attr == "data-original" || attr == "data-lazy-src" }
 
 // HasAddresses says whether a column is such an attribute, so that its values depend on the page's
 // base element.
-func (c *Column) HasAddresses() bool { return c.kind == model.Attr && isAddress(c.attr) }
+func (c *Column) HasAddresses() bool { return c.kind == model.Attr && mayBeAddress(c.attr) }
 
 // Base returns the selector of the element that a page's addresses are relative to.
 func Base() *dom.Selector {

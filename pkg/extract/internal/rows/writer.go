@@ -175,7 +175,8 @@ func (r *Row) addString(doc *dom.Document, c *Column, m dom.Match) {
 	case c.kind == model.Text:
 		r.cell = doc.AppendMatch(r.cell[:0], m)
 	default:
-		if r.cell, ok = doc.AppendAttr(r.cell[:0], m.Elem, c.attr); isAddress(c.attr) {
+		r.cell, ok = doc.AppendAttr(r.cell[:0], m.Elem, c.attr)
+		if mayBeAddress(c.attr) && (!isLate(c.attr) || doc.ShowsFile(m.Elem)) {
 			r.cell = r.w.resolve(doc, r.cell)
 		}
 	}

@@ -2093,7 +2093,7 @@ export interface paths {
         };
         /**
          * Returns a month's statement, as a table or as a printable page
-         * @description It has every transaction settled in the month, newest first. The opening balance plus the amounts is the closing balance. A charge counts when its run has ended. The current month is shown as it is so far.
+         * @description It has every transaction settled in the month. The newest by creation come first, and a charge is created when its run is launched. The opening balance plus the amounts is the closing balance. The current month is shown as it is so far.
          */
         get: operations["svc_get_wallet_statement"];
         put?: never;

@@ -329,6 +329,10 @@ func TestRowsOfScrapersAndGroups(t *testing.T) {
 	if !strings.Contains(query, "groupId=66f0c2a1b7d4e8f9000000aa&isLastRun=true") {
 		t.Errorf("asked %s", query)
 	}
+	b.shoal("rows", "--job", apitest.RunID, "--sort", "price,desc").want(t, terminal.ExitOK, "One")
+	if query := b.api.Calls[len(b.api.Calls)-1]; !strings.Contains(query, "sort=price%2Cdesc") {
+		t.Errorf("asked %s", query)
+	}
 	file := filepath.Join(b.data, "rows.csv")
 	b.shoal("rows", "--scraper", apitest.ScraperID, "--format", "csv", "-o", file).want(t,
 		terminal.ExitOK)

@@ -238,9 +238,12 @@ func TestEstimate(t *testing.T) {
 	b.shoal("estimate", apitest.ScraperID, "--json").want(t, terminal.ExitOK,
 		`"minMicros": 120000`)
 	b.shoal("estimate", apitest.ScraperID, "--links", "-1").want(t, terminal.ExitUsage, "--links")
-	if last := b.api.Calls[0]; !strings.HasSuffix(last, "/estimate?links=1000") {
-		t.Errorf("the call is %s", last)
+	if asked := b.api.Calls[1]; !strings.HasSuffix(asked, "/estimate?links=1000") {
+		t.Errorf("the call is %s", asked)
 	}
+	b.api.Scrapers = []map[string]any{{"id": apitest.ScraperID, "name": "list"}}
+	b.shoal("estimate", "list").want(t, terminal.ExitOK, "950 pages")
+	b.shoal("estimate", "nosuch").want(t, terminal.ExitFailed, "nosuch")
 }
 
 func TestGroupRunAndStop(t *testing.T) {

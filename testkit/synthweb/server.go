@@ -6,6 +6,8 @@ import (
 	"crypto/tls"
 	"encoding/json"
 	"fmt"
+	"io"
+	"log"
 	"net"
 	"net/netip"
 	"runtime"
@@ -32,6 +34,7 @@ func (w *Web) newServer() *fasthttp.Server {
 		IdleTimeout:           5 * time.Minute,
 		NoDefaultContentType:  true,
 		SecureErrorLogMessage: true,
+		Logger:                log.New(io.Discard, "", 0), // a client's mistake is no news
 	}
 }
 

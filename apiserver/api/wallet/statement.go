@@ -31,9 +31,9 @@ func (r Resource) statement() *operation.Operation {
 		ID:     "svc_get_wallet_statement",
 		Routes: operation.Routes("GET /api/wallet/statements/{month}"), Group: group,
 		Summary: "Returns a month's statement, as a table or as a printable page",
-		Description: "It has every transaction settled in the month, newest first. The opening " +
-			"balance plus the amounts is the closing balance. A charge counts when its run has " +
-			"ended. The current month is shown as it is so far.",
+		Description: "It has every transaction settled in the month. The newest by creation come " +
+			"first, and a charge is created when its run is launched. The opening balance plus " +
+			"the amounts is the closing balance. The current month is shown as it is so far.",
 		Access: auth.Read, Rate: limits.Read, Timeout: 10 * time.Minute,
 		Media: []string{"text/csv", "text/html"},
 	}, func(ctx context.Context, from *operation.Caller,

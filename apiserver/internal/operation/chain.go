@@ -469,7 +469,8 @@ func (x *exchange) takeFromBucket(ctx context.Context, holder, customer string,
 		return nil
 	}
 	x.Observer.Limited(class)
-	x.rc.Response.Header.Set("Retry-After", seconds(max(v.Retry, time.Second)))
-	return fault.New(fault.RateLimited,
-		"%d calls of this kind are allowed at once; try again later", v.Limit)
+	wait := seconds(max(v.Retry, time.Second))
+	x.rc.Response.Header.Set("Retry-After", wait)
+	return fault.New(fault.RateLimited, "at most %d calls of this kind are allowed at once, "+
+		"refused ones too; try again in %s s", v.Limit, wait)
 }

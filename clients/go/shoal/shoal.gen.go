@@ -6113,7 +6113,7 @@ type ClientInterface interface {
 
 	// SvcGetWalletStatement Returns a month's statement, as a table or as a printable page
 	//
-	// It has every transaction settled in the month, newest first. The opening balance plus the amounts is the closing balance. A charge counts when its run has ended. The current month is shown as it is so far.
+	// It has every transaction settled in the month. The newest by creation come first, and a charge is created when its run is launched. The opening balance plus the amounts is the closing balance. The current month is shown as it is so far.
 	//
 	// Corresponds with GET /api/wallet/statements/{month} (the `SvcGetWalletStatement` operationId).
 	SvcGetWalletStatement(ctx context.Context, month string, params *SvcGetWalletStatementParams, reqEditors ...RequestEditorFn) (*http.Response, error)
@@ -8774,7 +8774,7 @@ func (c *Client) SvcListPrices(ctx context.Context, reqEditors ...RequestEditorF
 
 // SvcGetWalletStatement Returns a month's statement, as a table or as a printable page
 //
-// It has every transaction settled in the month, newest first. The opening balance plus the amounts is the closing balance. A charge counts when its run has ended. The current month is shown as it is so far.
+// It has every transaction settled in the month. The newest by creation come first, and a charge is created when its run is launched. The opening balance plus the amounts is the closing balance. The current month is shown as it is so far.
 //
 // Corresponds with GET /api/wallet/statements/{month} (the `SvcGetWalletStatement` operationId).
 func (c *Client) SvcGetWalletStatement(ctx context.Context, month string, params *SvcGetWalletStatementParams, reqEditors ...RequestEditorFn) (*http.Response, error) {
@@ -18306,7 +18306,7 @@ type ClientWithResponsesInterface interface {
 
 	// SvcGetWalletStatementWithResponse Returns a month's statement, as a table or as a printable page
 	//
-	// It has every transaction settled in the month, newest first. The opening balance plus the amounts is the closing balance. A charge counts when its run has ended. The current month is shown as it is so far.
+	// It has every transaction settled in the month. The newest by creation come first, and a charge is created when its run is launched. The opening balance plus the amounts is the closing balance. The current month is shown as it is so far.
 	//
 	// Returns a wrapper object for the known response body format(s).
 	//
@@ -25754,7 +25754,7 @@ func (c *ClientWithResponses) SvcListPricesWithResponse(ctx context.Context, req
 
 // SvcGetWalletStatementWithResponse Returns a month's statement, as a table or as a printable page
 //
-// It has every transaction settled in the month, newest first. The opening balance plus the amounts is the closing balance. A charge counts when its run has ended. The current month is shown as it is so far.
+// It has every transaction settled in the month. The newest by creation come first, and a charge is created when its run is launched. The opening balance plus the amounts is the closing balance. The current month is shown as it is so far.
 //
 // Returns a wrapper object for the known response body format(s).
 //

@@ -61,15 +61,14 @@ func retryAfter(err error, unsure bool, waits int, lasted time.Duration) (time.D
 		return 0, false
 	}
 	wait := max(problem.retryAfter, time.Second)
-	switch problem.Status {
-	case http.StatusTooManyRequests:
+	switch {
+	case problem.Status == http.StatusTooManyRequests:
 		return wait, problem.retryAfter <= longestWait
-	case http.StatusServiceUnavailable:
+	case problem.Status == http.StatusServiceUnavailable:
 		return wait, lasted+wait < unavailable
-	case http.StatusBadGateway, http.StatusGatewayTimeout: // by a proxy: the server may go on
+	case problem.isOfProxy():
 		return wait, unsure && lasted+wait < unavailable
-	}
-	if problem.isUnderway() {
+	case problem.isUnderway():
 		return underway.After(waits + 1), unsure
 	}
 	return 0, false
@@ -78,6 +77,13 @@ func retryAfter(err error, unsure bool, waits int, lasted time.Duration) (time.D
 // isUnsent says whether the first try failed before anything reached the server.
 func isUnsent(err error, waits int) bool { return waits == 0 && errors.Is(err, errUnsent) }
 
+// isOfProxy says that a proxy before the server gave up. The server may go on. Its own answers have
+// codes.
+func (p *Problem) isOfProxy() bool {
+	return p.Code == "" &&
+		(p.Status == http.StatusBadGateway || p.Status == http.StatusGatewayTimeout)
+}
+
 // isUnderway says that the server is still at the first call with the key.
 func (p *Problem) isUnderway() bool { return p.Code == string(fault.IdempotencyInFlight) }
 
@@ -85,8 +91,7 @@ func (p *Problem) isUnderway() bool { return p.Code == string(fault.IdempotencyI
 func doubt(err error, r request, waits int) error {
 	var problem *Problem
 	unknown := errors.Is(err, ErrUnreachable) && !isUnsent(err, waits) ||
-		IsStatus(err, http.StatusBadGateway, http.StatusGatewayTimeout) ||
-		errors.As(err, &problem) && problem.isUnderway()
+		errors.As(err, &problem) && (problem.isOfProxy() || problem.isUnderway())
 	if r.method == http.MethodGet || !unknown {
 		return err
 	}

@@ -19,6 +19,7 @@ type RowQuery struct {
 
 	LastRun bool     // only those of each scraper's newest run
 	Filters string   // JSON, "" for all
+	Sort    string   // a field, then asc or desc; "": as stored
 	Fields  []string // only these members, nil for all
 	Limit   int64    // most rows, 0 for all
 }
@@ -87,7 +88,7 @@ func (c *Client) Rows(ctx context.Context, q RowQuery) iter.Seq2[json.RawMessage
 func (c *Client) openRows(ctx context.Context, q RowQuery, f File) (*http.Response, error) {
 	query := url.Values{"format": {f.Format}}
 	for name, value := range map[string]string{"jobId": q.JobID, "scraperId": q.ScraperID,
-		"groupId": q.GroupID, "filters": q.Filters} {
+		"groupId": q.GroupID, "filters": q.Filters, "sort": q.Sort} {
 		if value != "" {
 			query.Set(name, value)
 		}

@@ -10,7 +10,7 @@ import (
 // Estimate is 'shoal estimate', which says what a run will probably cost.
 type Estimate struct {
 	Connection
-	Scraper string `arg:"" help:"Id of a scraper."`
+	Scraper string `arg:"" help:"Name or id of a scraper."`
 	Links   int    `placeholder:"N" help:"Number of addresses of the run; by default that of the scraper, or of its newest list."`
 	JSON    bool   `help:"Print the server's answer as JSON."`
 }
@@ -22,7 +22,7 @@ cap; to cap the cost, launch with --max-charge.
 
 Examples:
 
-  shoal estimate 66f0c2a1b7d4e8f901234567
+  shoal estimate books
   shoal estimate 66f0c2a1b7d4e8f901234567 --links 250000`
 }
 
@@ -36,7 +36,11 @@ func (c *Estimate) Run(ctx context.Context, t *terminal.Terminal) error {
 		return err
 	}
 	defer client.Close()
-	answer, err := client.Estimate(ctx, c.Scraper, c.Links)
+	scraper, err := findScraper(ctx, client, c.Scraper)
+	if err != nil {
+		return err
+	}
+	answer, err := client.Estimate(ctx, scraper.Value.ID, c.Links)
 	if err != nil {
 		return err
 	}

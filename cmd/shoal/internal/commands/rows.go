@@ -16,7 +16,8 @@ type Rows struct {
 	Group   string   `help:"Rows of this group, by name or id." placeholder:"GROUP"`
 	LastRun bool     `help:"Only rows of each scraper's newest run."`
 	Format  string   `default:"table" enum:"table,jsonl,csv,parquet,xlsx" help:"table for people, jsonl, csv and parquet for programs, xlsx for spreadsheets."`
-	Filter  string   `help:"Only rows that match, as JSON, such as {\"price\":{\"$gt\":\"10\"}}." placeholder:"JSON"`
+	Filter  string   `help:"Only rows that match, as JSON, such as {\"price\":{\"$gt\":10}}. A quoted number compares as text." placeholder:"JSON"`
+	Sort    string   `help:"Order by this field, then asc or desc, such as price,desc." placeholder:"FIELD"`
 	Fields  []string `help:"Only these fields, in this order." placeholder:"NAME,..."`
 	Limit   int64    `help:"Most rows to read; 0 for all." placeholder:"N"`
 	Out     string   `short:"o" help:"File to write, which appears only when complete; by default standard output." placeholder:"FILE"`
@@ -77,8 +78,8 @@ func (c *Rows) Run(ctx context.Context, t *terminal.Terminal) error {
 
 // query finds the ids of what is given by name.
 func (c *Rows) query(ctx context.Context, client *api.Client) (api.RowQuery, error) {
-	q := api.RowQuery{JobID: c.Job, LastRun: c.LastRun, Filters: c.Filter, Fields: c.Fields,
-		Limit: c.Limit}
+	q := api.RowQuery{JobID: c.Job, LastRun: c.LastRun, Filters: c.Filter, Sort: c.Sort,
+		Fields: c.Fields, Limit: c.Limit}
 	if c.Scraper != "" {
 		scraper, err := findScraper(ctx, client, c.Scraper)
 		if err != nil {

@@ -51,9 +51,11 @@ type Command struct {
 // Help returns the command's help text.
 func (*Command) Help() string {
 	return `It serves as 'shoal serve' does and adds a web of 40 small shops on the loopback. It reads their 2,000 pages through the
-public API and shows rows, ledger and balance. Then it serves until Ctrl-C. When run again it finds its data.
+public API and shows rows, ledger and balance. Then it serves until Ctrl-C. When run again it finds its data, and
+reads the pages once more.
 
-Only the demo's own scraper may exceed one page per second and host; your lists stay polite.`
+Only the demo's own scraper may exceed one page per second and host; your lists stay polite. Unlike 'shoal serve' it lets
+every key read what listens on this machine's loopback, so keep --listen there.`
 }
 
 // Run serves, runs the demo, and keeps serving until the context ends.

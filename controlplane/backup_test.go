@@ -342,6 +342,37 @@ func TestWhatAKilledProcessLeftIsRemoved(t *testing.T) {
 	}
 }
 
+// A restore brings back runs that newer ones had replaced. If their rows were removed, it says so.
+func TestARestoreSaysWhichRowsAreLost(t *testing.T) {
+	t.Parallel()
+	config := testConfig(t, t.TempDir())
+	config.MarkerEvery = 50 * time.Millisecond
+	store := config.Store.(*lists)
+	r := serve(t, config)
+	customer, scraper := prepare(t, r, config)
+	fetchAll(t, r, config, 0)
+	replaced := finished(t, r, launch(t, r, config, customer, scraper, 3))
+	if replaced.Items == 0 {
+		t.Fatal("the run has no rows")
+	}
+	file := backupOf(t, r)
+	for _, lost := range []bool{false, true} {
+		finished(t, r, launch(t, r, config, customer, scraper, 3))
+		store.mu.Lock()
+		store.emptied[replaced.ID] = lost
+		store.mu.Unlock()
+		restored, err := r.Operator().Restore(patient(t), bytes.NewReader(file),
+			client.RestoreOptions{})
+		if err != nil || restored.Changes.Undone == 0 {
+			t.Fatalf("%+v, %v", restored, err)
+		}
+		if said := strings.Contains(strings.Join(restored.Lacks, "; "),
+			replaced.ID.String()); said != lost {
+			t.Errorf("lost %v: it lacks %q", lost, restored.Lacks)
+		}
+	}
+}
+
 // What was launched after the backup stays in the row store until the grace is over. Then it is
 // removed, even if the leader is stopped meanwhile. Lists stay as long.
 func TestWhatWasUndoneGoesAfterAGrace(t *testing.T) {

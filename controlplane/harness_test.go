@@ -220,6 +220,18 @@ func (l *lists) Scan(_ context.Context, q rowstore.ScanQuery) ([]json.RawMessage
 	return nil, q.Upto, nil
 }
 
+// Holding returns the runs that have pages and were not emptied.
+func (l *lists) Holding(_ context.Context, scope rowstore.Scope, _ int) (held []ids.ID, _ error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	for _, job := range scope.Jobs {
+		if len(l.records[job]) > 0 && !l.emptied[job] {
+			held = append(held, job)
+		}
+	}
+	return held, nil
+}
+
 func (l *lists) Seal(ctx context.Context, job ids.ID, _ func(model.Unit, bool) bool) error {
 	if l.sealing != nil {
 		l.sealing(ctx, job)

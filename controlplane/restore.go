@@ -37,6 +37,8 @@ const (
 	uploadIdle      = time.Minute // after which a new upload replaces an unfinished one
 	spoolPattern    = "restore-*.tmp"
 	restorePatience = 50 * time.Second // for the leader's answer; calls end after a minute
+	lostPatience    = 10 * time.Second // for looking which rows are lost
+	lostNamed       = 10               // runs with lost rows that are named
 )
 
 // restorer replaces the state by a backup.
@@ -123,10 +125,17 @@ func (r *restorer) here(ctx context.Context, file spool, header backup.Header,
 	if err := r.tick(ctx); err != nil {
 		return none, err
 	}
+	lost, err := r.lostRows(ctx, r.node.View())
+	if err != nil {
+		lost = "it is not known whether rows are lost: " + err.Error()
+	}
+	if lost != "" {
+		restored.Lacks = append(restored.Lacks, lost)
+	}
 	r.config.Logger.Warn("a backup was restored", "index", header.Index, "taken",
 		time.UnixMilli(header.Taken).UTC(),
 		"cluster", header.Cluster, "force", how.Force, "reviveKeys", how.ReviveKeys, "changes",
-		restored.Changes, "lacks", lacks)
+		restored.Changes, "lacks", restored.Lacks)
 	return restored, nil
 }
 
@@ -191,6 +200,43 @@ func (r *restorer) lackedHistory(ctx context.Context, view *state.View) (lacks [
 			"backup's goes on to %d", head, view.ArchivedTo()))
 	}
 	return lacks, nil
+}
+
+// lostRows says which runs have lost their rows: a newer run of their scraper, which is undone now,
+// had replaced them. It looks at the newest run of each scraper.
+func (r *restorer) lostRows(ctx context.Context, view *state.View) (string, error) {
+	ctx, cancel := context.WithTimeout(ctx, lostPatience)
+	defer cancel()
+	history := leadership.HistoryOf(r.config.Store)
+	seen, lost := map[ids.ID]bool{}, []string{}
+	var failed error
+	view.Undone(func(undone *state.Undone) bool {
+		scraper := view.Scraper(undone.Scraper)
+		if scraper == nil || seen[scraper.ID] {
+			return true
+		}
+		seen[scraper.ID] = true
+		newest, err := history.NewestWithRows(ctx, view, scraper)
+		if err != nil || newest == nil {
+			failed = err
+			return err == nil
+		}
+		held, err := r.config.Store.Holding(ctx, rowstore.Scope{Group: newest.Group,
+			Scraper: newest.Scraper, Jobs: []ids.ID{newest.ID}}, 1)
+		if err == nil && len(held) == 0 {
+			lost = append(lost, newest.ID.String())
+		}
+		failed = err
+		return err == nil
+	})
+	if failed != nil || len(lost) == 0 {
+		return "", failed
+	}
+	named := strings.Join(lost[:min(len(lost), lostNamed)], ", ")
+	if more := len(lost) - lostNamed; more > 0 {
+		named += fmt.Sprintf(" and %d more", more)
+	}
+	return "rows are lost that newer runs, undone now, had replaced: of run " + named, nil
 }
 
 // replace replaces the state by a restored one. No leadership's routines run meanwhile, so no shard

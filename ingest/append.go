@@ -170,16 +170,8 @@ func (i *importing) findNewest(ctx context.Context, view *client.View, held []id
 	if scraper == nil {
 		return nil // it was deleted, and the run is stopped
 	}
-	var newest *client.Job
-	err := i.History.ScraperRuns(ctx, view, scraper.ID, func(job *client.Job) bool {
-		if client.Replaces(view, job, scraper) {
-			newest = job
-		}
-		return newest == nil
-	})
-	if err != nil || newest == nil || view.Group(newest.Group) == nil ||
-		view.DeletedRun(newest.ID) != nil || newest.Started*1000 < client.RowsSince(view) ||
-		slices.Contains(held, newest.ID) {
+	newest, err := i.History.NewestWithRows(ctx, view, scraper)
+	if err != nil || newest == nil || slices.Contains(held, newest.ID) {
 		return err
 	}
 	return &upload.Refusal{Reason: fmt.Sprintf("the %d rows of run %s are lost, as after a restore; "+

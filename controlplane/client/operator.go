@@ -54,7 +54,7 @@ type Restored struct {
 	Taken   int64  // Unix milliseconds
 	Until   int64  // when the row store removes what was undone, Unix milliseconds
 	Changes state.Changes
-	// Lacks says what the row store lacks of the backup's history, if the restore was forced. It is
-	// empty if an older leader restored.
+	// Lacks says which rows are lost, and, if the restore was forced, what the row store lacks of
+	// the backup's history. It is empty if an older leader restored.
 	Lacks []string
 }

@@ -1,6 +1,7 @@
 package client
 
 import (
+	"context"
 	"encoding/json"
 	"math"
 	"slices"
@@ -47,6 +48,23 @@ func Replaces(v *View, job *Job, scraper *Scraper) bool {
 	return job.Closed && job.State != model.Failed && job.Items > 0 && !job.Rest &&
 		!(scraper.ListRun && v.MayBeRest(job)) &&
 		(!job.File || scraper.Spec.Type == model.File)
+}
+
+// NewestWithRows returns the newest run whose rows a scraper must have; nil: none. After a restore
+// they may be gone all the same: a newer run, which is undone, had replaced them.
+func (h *History) NewestWithRows(ctx context.Context, v *View, scraper *Scraper) (*Job, error) {
+	var newest *Job
+	err := h.ScraperRuns(ctx, v, scraper.ID, func(job *Job) bool {
+		if Replaces(v, job, scraper) {
+			newest = job
+		}
+		return newest == nil
+	})
+	if err != nil || newest == nil || v.Group(newest.Group) == nil ||
+		v.DeletedRun(newest.ID) != nil || newest.Started*1000 < RowsSince(v) {
+		return nil, err
+	}
+	return newest, nil
 }
 
 // Retaining is the progress of retention, by the commands that closed runs. Up to Upto the rows of

@@ -66,7 +66,7 @@ type RestoreReport struct {
 	ScrapersBack  int      `json:"scrapersBack" doc:"Scrapers changed since the backup, now as they were"`
 	BalanceMicros int64    `json:"balanceMicros" doc:"Total of all customers as restored, in micros, millionths of a euro"`
 	BeforeMicros  int64    `json:"beforeMicros" doc:"Total of all customers before the restore, in micros, millionths of a euro"`
-	Warnings      []string `json:"warnings" doc:"What the row store lacks of the backup's history. Empty unless the restore was forced"`
+	Warnings      []string `json:"warnings" doc:"Which runs are back without their rows, and, if the restore was forced, what the row store lacks of the backup's history"`
 }
 
 func newReport(r client.Restored) RestoreReport {

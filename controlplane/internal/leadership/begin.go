@@ -106,6 +106,9 @@ func (h *Holder) addPrices(ctx context.Context) (ok bool) {
 	return err == nil
 }
 
+// HistoryOf returns the history of runs in a row store.
+func HistoryOf(store Store) *client.History { return client.NewHistory(pastRuns{of: store}) }
+
 // pastRuns serves a history with the runs that have left the state.
 type pastRuns struct {
 	client.Past
@@ -130,7 +133,7 @@ func (h *Holder) adopt(ctx context.Context, term, began uint64) *Leadership {
 	store := h.node.Store
 	view := h.node.View
 	judging := client.Judging{Store: h.config.Store,
-		History: client.NewHistory(pastRuns{of: h.config.Store}), Within: client.JudgedWithin,
+		History: HistoryOf(h.config.Store), Within: client.JudgedWithin,
 		Logger: h.config.Logger}
 	defer h.node.Between()()
 	l.dispatcher = dispatch.New(dispatch.Config{Leader: began, Newest: store().LastDispatch(),

@@ -55,6 +55,7 @@ type Store interface {
 	ExpirePast(ctx context.Context, before time.Time) error
 	PastHead(ctx context.Context, path rowstore.Path) (uint64, error)
 	Scan(ctx context.Context, q rowstore.ScanQuery) ([]json.RawMessage, int64, error)
+	Holding(ctx context.Context, scope rowstore.Scope, most int) ([]ids.ID, error)
 	Free(ctx context.Context) (bytes uint64, known bool, err error)
 }
 

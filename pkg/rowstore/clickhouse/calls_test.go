@@ -292,6 +292,10 @@ func (r *rights) controlplane(s *clickhouse.Store) []call {
 			_, err := s.Records(ctx, r.job.ID, []model.Unit{{}})
 			return err
 		}},
+		{"Holding", func(ctx context.Context) error {
+			_, err := s.Holding(ctx, rowstore.Scope{Group: r.job.Group}, 1)
+			return err
+		}},
 		{"EachRecord", func(ctx context.Context) error {
 			return s.EachRecord(ctx, r.job.ID, func(rowstore.Record) error { return nil })
 		}},

@@ -65,7 +65,7 @@ func TestOddReExtractIsHeld(t *testing.T) {
 		odd := c.begin(wrong)
 		c.step(odd)
 		if held := c.client.View().HeldRun(odd); held == nil ||
-			!strings.HasPrefix(held.Why, "4 rows, where the last runs had 40 to 40") {
+			!strings.HasPrefix(held.Why, "4 rows, where the last runs had 40") {
 			t.Errorf("held: %+v", held)
 		}
 		sound := c.begin(selectors)

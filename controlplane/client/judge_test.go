@@ -163,7 +163,7 @@ func TestRunsAreJudged(t *testing.T) {
 	few := j.run(9, "10")
 	j.judged(few, "") // its group does not want it
 	c.Must(t, j.group)
-	j.close(few, "9 rows, where the last runs had 100 to 100")
+	j.close(few, "9 rows, where the last runs had 100")
 	j.close(j.run(9, "10"), "9 rows") // held runs are not compared with
 	cents := j.run(100, "1000")
 	j.judged(cents, "price: the numbers are 1000 in the mean")
@@ -173,7 +173,7 @@ func TestRunsAreJudged(t *testing.T) {
 	gone := j.run(100, "10") // its records have expired: it is not compared with
 	c.CloseRun(t, gone)
 	delete(j.stored, gone)
-	j.close(j.run(9, "10"), "9 rows, where the last runs had 100 to 100")
+	j.close(j.run(9, "10"), "9 rows, where the last runs had 100")
 	j.close(j.run(110, "11"), "")
 	// A rerun may have any number of rows, and later runs are not compared with it.
 	left := j.run(1, "10")
@@ -189,7 +189,7 @@ func TestRunsAreJudged(t *testing.T) {
 		measured.Rest, measured.File = true, true
 		tx.PutJob(&measured)
 	})
-	j.close(extract, "1 rows, where the last runs had 100 to 110")
+	j.close(extract, "1 row, where the last runs had 100 to 110")
 	j.close(j.run(2, "10"), "2 rows, where the last runs had 100 to 110")
 	stopped := j.run(9, "10")
 	c.Must(t, client.StopRun{Customer: "a", Job: stopped})
@@ -247,7 +247,7 @@ func TestOddRunsInARow(t *testing.T) {
 		j.client.HoldRun(t, job, "few rows")
 	}
 	last := j.run(9, "10")
-	j.close(last, "9 rows, where the last runs had 100 to 100")
+	j.close(last, "9 rows, where the last runs had 100")
 	j.client.Spoil(t, func(tx *clienttest.Tx) {
 		tx.PutWork(&client.WorkItem{ID: j.ids.New(), Kind: work.Expire,
 			Progress: rowstore.NoteExpiry(j.clock.Now())})

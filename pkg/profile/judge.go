@@ -66,8 +66,12 @@ func Judge(run *Sums, before []*Sums) []Oddity {
 	var odd []Oddity
 	rows := usualOf(before, func(s *Sums) (float64, bool) { return logOf(float64(s.Rows)), true })
 	if rows.leaves(logOf(float64(run.Rows)), freeRows, chance/math.Sqrt(1+math.Exp(rows.low))) {
-		odd = append(odd, Oddity{RowCount, "", fmt.Sprintf("%d rows, where the last runs had %.0f to %.0f",
-			run.Rows, math.Exp(rows.low)-1, math.Exp(rows.high)-1)})
+		noun := "rows"
+		if run.Rows == 1 {
+			noun = "row"
+		}
+		odd = append(odd, Oddity{RowCount, "", fmt.Sprintf("%d %s, where the last runs had %s",
+			run.Rows, noun, rows.inWords(countOf, "%.0f"))})
 	}
 	if run.Rows == 0 {
 		return odd
@@ -122,8 +126,8 @@ func (j *judging) field() (odd []Oddity) {
 	})
 	rate := share(now.Filled(), j.run.Rows)
 	if fill.leaves(rate, freeRate, chance*deviation(fill.middle(), j.run.Rows)) {
-		add(FillRate, "%.0f%% of the rows have a value, where it was %.0f%% to %.0f%%", 100*rate,
-			100*fill.low, 100*fill.high)
+		add(FillRate, "%.0f%% of the rows have a value, where it was %s", 100*rate,
+			fill.inWords(percentOf, "%.0f%%"))
 	}
 	if now.Filled() < fewestValues {
 		return odd
@@ -133,22 +137,22 @@ func (j *judging) field() (odd []Oddity) {
 	})
 	numbers := share(now.Numbers(), now.Filled())
 	if numeric.leaves(numbers, freeRate, chance*deviation(numeric.middle(), now.Filled())) {
-		add(Types, "%.0f%% of the values are numbers, where it was %.0f%% to %.0f%%", 100*numbers,
-			100*numeric.low, 100*numeric.high)
+		add(Types, "%.0f%% of the values are numbers, where it was %s", 100*numbers,
+			numeric.inWords(percentOf, "%.0f%%"))
 		return odd // which changes all other aspects, too
 	}
 	few := chance / math.Sqrt(float64(now.Filled()))
 	if mean, is := meanOf(now); is {
 		usual := j.usual(meanOf)
 		if usual.leaves(mean, freeMean, few) {
-			add(Values, "the numbers are %s in the mean, where they were %s to %s", shown(mean),
-				shown(usual.low), shown(usual.high))
+			add(Values, "the numbers are %s in the mean, where they were %s", shown(mean),
+				span(shown(usual.low), shown(usual.high)))
 		}
 	} else if length, is := lengthOf(now); is {
 		usual := j.usual(lengthOf)
 		if usual.leaves(length, freeLength, few) {
-			add(TextLength, "texts have %.0f bytes in the mean, where they had %.0f to %.0f",
-				math.Exp(length)-1, math.Exp(usual.low)-1, math.Exp(usual.high)-1)
+			add(TextLength, "texts have %.0f bytes in the mean, where they had %s",
+				countOf(length), usual.inWords(countOf, "%.0f"))
 		}
 	}
 	variety := j.usual(varietyOf)
@@ -156,8 +160,9 @@ func (j *judging) field() (odd []Oddity) {
 		few = max(few, chance/math.Sqrt(float64(len(now.values.hashes))))
 	}
 	if various, _ := varietyOf(now); !j.other && variety.leaves(various, freeVariety, few) {
-		add(Variety, "%.0f different values in 100, where there were %.0f to %.0f",
-			100*math.Exp(various), 100*math.Exp(variety.low), 100*math.Exp(variety.high))
+		add(Variety, "%.0f different values in 100, where there were %s",
+			100*math.Exp(various), variety.inWords(
+				func(v float64) float64 { return 100 * math.Exp(v) }, "%.0f"))
 	}
 	return odd
 }
@@ -178,6 +183,24 @@ type usual struct {
 	low, high float64
 	runs      int
 }
+
+// inWords writes the range, in the unit that of gives.
+func (u usual) inWords(of func(float64) float64, format string) string {
+	return span(fmt.Sprintf(format, of(u.low)), fmt.Sprintf(format, of(u.high)))
+}
+
+// span writes a range of which both ends may look the same.
+func span(low, high string) string {
+	if low == high {
+		return low
+	}
+	return low + " to " + high
+}
+
+// countOf is what logOf was made of.
+func countOf(log float64) float64 { return math.Exp(log) - 1 }
+
+func percentOf(share float64) float64 { return 100 * share }
 
 func usualOf(before []*Sums, of func(s *Sums) (float64, bool)) (u usual) {
 	for _, s := range before {

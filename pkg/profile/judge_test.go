@@ -262,14 +262,14 @@ func TestJudge(t *testing.T) {
 			"20 rows, where the last runs had 95 to 110"}}},
 		"nothing": {&Sums{}, []Oddity{{RowCount, "", "0 rows, where the last runs had 95 to 110"}}},
 		"half without values": {run(100, 50, "10", "A title"), []Oddity{
-			{FillRate, "price", "50% of the rows have a value, where it was 100% to 100%"},
-			{FillRate, "title", "50% of the rows have a value, where it was 100% to 100%"}}},
+			{FillRate, "price", "50% of the rows have a value, where it was 100%"},
+			{FillRate, "title", "50% of the rows have a value, where it was 100%"}}},
 		"in cents": {run(100, 100, "1000", "A title"), []Oddity{{Values, "price",
 			"the numbers are 1000 in the mean, where they were 10 to 11"}}},
 		"texts for numbers": {run(100, 100, `"ask us"`, "A title"), []Oddity{{Types, "price",
-			"0% of the values are numbers, where it was 100% to 100%"}}},
+			"0% of the values are numbers, where it was 100%"}}},
 		"longer": {run(100, 100, "10", "A title, and all that the shop says of it"), []Oddity{
-			{TextLength, "title", "texts have 44 bytes in the mean, where they had 10 to 10"}}},
+			{TextLength, "title", "texts have 44 bytes in the mean, where they had 10"}}},
 	} {
 		if got := Judge(c.run, before); !slices.Equal(got, c.want) {
 			t.Errorf("%s: %v, want %v", name, got, c.want)

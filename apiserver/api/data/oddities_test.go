@@ -41,7 +41,7 @@ func TestOddities(t *testing.T) {
 	}
 	found := map[string]any{"jobId": odd.String(), "oddities": []any{map[string]any{
 		"aspect": "TYPES", "field": "price",
-		"text": "0% of the values are numbers, where it was 100% to 100%"}},
+		"text": "0% of the values are numbers, where it was 100%"}},
 		"comparedWith": []any{sound.String(), third.String(), second.String(), first.String()}}
 	r.Run(t,
 		refused("no run", apitest.User, odditiesOf(ids.ID{1}), "job_not_found", 400),

@@ -155,7 +155,7 @@ export const texts = {
   made: "Created",
   rowsTitle: "Rows of",
   rowsOfRun: "Only the rows of one run.",
-  rowsOfAll: "Show rows of all runs",
+  rowsOfAll: "Show all rows",
   rowsNone: "No rows match.",
   rowsRegion: "Rows. Scroll for more. The arrow keys move from row to row.",
   rowsAgain: "Reload",

@@ -146,7 +146,7 @@ func TestPortalAsksForTheColumn(t *testing.T) {
 	v.says("Enter a column of the rows that are stored")
 	v.enters("upload-column", "place")
 	v.presses("Send the file")
-	v.says("The file was taken.")
+	v.says("The file was accepted.")
 	v.sees(`!document.querySelector("#upload-column")`)
 	job := asks[string](v.person, `document.querySelector(".note a").href.split("/").at(-1)`)
 	if _, err := v.Follow(ctx, job, nil); err != nil {

@@ -122,20 +122,7 @@ func TestPortalReadsRowsAsTheyAre(t *testing.T) {
 			`"sold":%s,"code":%q}`+"\n", i, i%1000, i%5+1, i%1000,
 			[]string{"true", `"true"`, "false"}[min(i, 2)], []string{"0x1F", ".99", "7"}[min(i, 2)])
 	}
-	answer, err := v.Do(ctx, "POST", "/api/scraper/group/"+group+"/file-scraper",
-		url.Values{"format": {"jsonl"}, "name": {"numbers"}}, "application/jsonl",
-		strings.NewReader(file.String()))
-	if err != nil {
-		t.Fatal(err)
-	}
-	var sent uploadedFile
-	err = json.NewDecoder(answer.Body).Decode(&sent)
-	if closed := answer.Body.Close(); err != nil || closed != nil {
-		t.Fatal(err, closed)
-	}
-	if _, err := v.Follow(suite.Within(t, suite.Patience), sent.JobID, nil); err != nil {
-		t.Fatal(err)
-	}
+	sent := v.imports(group, "numbers", "jsonl", file.String())
 	for _, script := range []string{meddling, telling} {
 		v.before(script)
 	}

@@ -26,7 +26,7 @@ func TestPortalSortsRows(t *testing.T) {
 		n := i * 7919 % sortedRows
 		fmt.Fprintf(&file, "%d,%s\n", n, []string{"even", "odd"}[n%2])
 	}
-	v.imports(group, "numbers", file.String())
+	v.imports(group, "numbers", "csv", file.String())
 	if err := v.Call(ctx, "PUT", "/api/scraper/data/group/"+group+"/category", nil,
 		map[string]any{"name": "Small", "filters": map[string]any{"n": map[string]any{
 			"$lt": 1_500}}}, nil); err != nil {
@@ -50,7 +50,7 @@ func TestPortalSortsRows(t *testing.T) {
 		v.goesToRow(row)
 		v.hasRow(row, sortedRows-row)
 	}
-	v.imports(group, "late", fmt.Sprintf("n,word\n%d,late\n", 2*sortedRows))
+	v.imports(group, "late", "csv", fmt.Sprintf("n,word\n%d,late\n", 2*sortedRows))
 	asks[bool](v.person, `(document.querySelector(".rows").scrollTop = 0, true)`)
 	v.hasRow(1, sortedRows-1)
 	v.inOrder()
@@ -75,16 +75,17 @@ func TestPortalSortsRows(t *testing.T) {
 	v.ends()
 }
 
-// imports makes a scraper of a file, and waits until its rows are stored.
-func (v *visit) imports(group, name, file string) {
+// imports makes a scraper of a file, and returns once its rows are stored.
+func (v *visit) imports(group, name, format, file string) (sent uploadedFile) {
 	t := v.person.t
 	t.Helper()
 	answer, err := v.Do(t.Context(), "POST", "/api/scraper/group/"+group+"/file-scraper",
-		url.Values{"format": {"csv"}, "name": {name}}, "text/csv", strings.NewReader(file))
+		url.Values{"format": {format}, "name": {name}},
+		map[string]string{"csv": "text/csv", "jsonl": "application/jsonl"}[format],
+		strings.NewReader(file))
 	if err != nil {
 		t.Fatal(err)
 	}
-	var sent uploadedFile
 	err = json.NewDecoder(answer.Body).Decode(&sent)
 	if closed := answer.Body.Close(); err != nil || closed != nil {
 		t.Fatal(err, closed)
@@ -92,6 +93,7 @@ func (v *visit) imports(group, name, file string) {
 	if _, err := v.Follow(suite.Within(t, suite.Patience), sent.JobID, nil); err != nil {
 		t.Fatal(err)
 	}
+	return sent
 }
 
 // hasRow waits until a row is visible, and checks the value of its first field.

@@ -1,43 +1,14 @@
 package ingest
 
 import (
+	"slices"
 	"strings"
 	"testing"
-	"time"
 
 	"shoal.dev/shoal/controlplane/client"
 	"shoal.dev/shoal/controlplane/client/clienttest"
 	"shoal.dev/shoal/pkg/model"
-	"shoal.dev/shoal/pkg/rowstore"
 )
-
-// earlier makes a run with some rows on one page, without kept bodies.
-func (c *crawled) earlier(rows int) {
-	c.t.Helper()
-	run := client.LaunchRun{Job: c.ids.New(), Entry: c.ids.New(), Customer: "ann",
-		Scraper: c.scraper, List: c.ids.New(), Links: 1, Tiers: model.TiersOf(model.Plain)}
-	c.client.Must(c.t, run)
-	page := &model.Page{Job: run.Job, Fetch: c.ids.New(), Outcome: model.Delivered, Last: true,
-		At: c.clock.Now().UnixMicro(), PriceRow: "tier:plain", Quantity: 1}
-	for range rows {
-		page.Rows = append(page.Rows, []byte(`{"a":"old"}`))
-	}
-	receipts, err := c.store.PutPages(c.t.Context(), []rowstore.PageWrite{{Page: page,
-		Job: rowstore.Job{ID: run.Job, Customer: "ann", Group: c.group, Scraper: c.scraper,
-			Started: c.clock.Now().UnixMicro()}}})
-	if err != nil {
-		c.t.Fatal(err)
-	}
-	c.client.Dispatch(c.t, run.Job, 0)
-	if err := c.client.Settle(c.t.Context(), []model.Receipt{*receipts[0]}, nil); err != nil {
-		c.t.Fatal(err)
-	}
-	if err := c.store.Seal(c.t.Context(), run.Job, nil); err != nil {
-		c.t.Fatal(err)
-	}
-	c.client.CloseRun(c.t, run.Job)
-	c.clock.Advance(time.Second)
-}
 
 // A run of kept bodies is compared with the runs before it. With a selector that finds little it is
 // held back.
@@ -58,7 +29,7 @@ func TestOddReExtractIsHeld(t *testing.T) {
 		c.client.Must(t, client.PutGroup{ID: group.ID, Customer: "ann", Name: group.Name,
 			DataTable: group.DataTable, StartType: "MANUAL", Quarantine: true})
 		for range 2 {
-			c.earlier(links)
+			c.crawlOnce(slices.Repeat([]string{`{"a":"old"}`}, links)...)
 		}
 		wrong := selectors
 		wrong.Fields = []model.Field{{Name: "a", Selector: "i", Kind: model.Text}}

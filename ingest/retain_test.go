@@ -307,18 +307,22 @@ func TestRetentionOfOneRun(t *testing.T) {
 	})
 }
 
-// crawlOnce is a complete run of one page with a row.
-func (c *crawled) crawlOnce(row string) ids.ID {
+// crawlOnce is a complete run of one page with these rows, without kept bodies.
+func (c *crawled) crawlOnce(rows ...string) ids.ID {
 	c.t.Helper()
 	run := client.LaunchRun{Job: c.ids.New(), Entry: c.ids.New(), Customer: "ann",
 		Scraper: c.scraper, List: c.ids.New(), Links: 1, Tiers: model.TiersOf(model.Plain)}
 	c.client.Must(c.t, run)
+	var documents [][]byte
+	for _, row := range rows {
+		documents = append(documents, []byte(row))
+	}
 	receipts, err := c.store.PutPages(c.t.Context(), []rowstore.PageWrite{{
 		Job: rowstore.Job{ID: run.Job, Customer: "ann", Group: c.group, Scraper: c.scraper,
 			Started: c.clock.Now().UnixMicro()},
 		Page: &model.Page{Job: run.Job, Fetch: c.ids.New(), URL: "https://shop.test/",
 			Outcome: model.Delivered, PriceRow: "tier:plain", Quantity: 1, Last: true,
-			At: c.clock.Now().UnixMicro(), Rows: [][]byte{[]byte(row)}}}})
+			At: c.clock.Now().UnixMicro(), Rows: documents}}})
 	if err != nil {
 		c.t.Fatal(err)
 	}

@@ -61,14 +61,19 @@ func TestCrashesOfKeptExports(t *testing.T) {
 // read returns a complete answer, however often the process dies.
 func (c *crashCase) read(path string, query url.Values) (text string) {
 	c.T.Helper()
-	c.survive("read", func(ctx context.Context) error {
-		answer, err := c.Do(ctx, "GET", path, query, "", nil)
-		if err != nil {
-			return err
-		}
-		all, err := io.ReadAll(answer.Body)
-		text = string(all)
-		return errors.Join(err, answer.Body.Close())
+	c.survive("read", func(ctx context.Context) (err error) {
+		text, err = c.readOnce(ctx, path, query)
+		return err
 	})
 	return text
+}
+
+// readOnce reads an answer, and fails if it is not complete.
+func (c *crashCase) readOnce(ctx context.Context, path string, query url.Values) (string, error) {
+	answer, err := c.Do(ctx, "GET", path, query, "", nil)
+	if err != nil {
+		return "", err
+	}
+	text, err := io.ReadAll(answer.Body)
+	return string(text), errors.Join(err, answer.Body.Close())
 }

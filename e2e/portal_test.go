@@ -73,7 +73,7 @@ func newPerson(t *testing.T, path, server string,
 	options ...chromedp.ExecAllocatorOption) *person {
 	t.Helper()
 	flags := append(chromedp.DefaultExecAllocatorOptions[:], chromedp.ExecPath(path),
-		chromedp.UserDataDir(t.TempDir()), chromedp.WindowSize(1280, 900))
+		chromedp.WindowSize(1280, 900))
 	flags = append(flags, options...)
 	if os.Geteuid() == 0 {
 		flags = append(flags, chromedp.NoSandbox)

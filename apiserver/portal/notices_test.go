@@ -65,8 +65,7 @@ func speaker(t *testing.T, language string) func(function string, of any) string
 		t.Fatal(built.Errors)
 	}
 	flags := append(chromedp.DefaultExecAllocatorOptions[:], chromedp.ExecPath(path),
-		chromedp.UserDataDir(t.TempDir()), chromedp.Flag("lang", language),
-		chromedp.Flag("accept-lang", language))
+		chromedp.Flag("lang", language), chromedp.Flag("accept-lang", language))
 	if os.Geteuid() == 0 {
 		flags = append(flags, chromedp.NoSandbox)
 	}

@@ -12,8 +12,8 @@ import (
 	"shoal.dev/shoal/testkit/synthweb"
 )
 
-// Parameters of a Past: pages of its runs. Their hosts' pace leaves time for a backup in the middle
-// of the long one.
+// Parameters of a Past: pages of its runs. Their hosts' pace leaves time to hold the web in the
+// middle of the long one.
 const (
 	pastHosts  = 20
 	shortPages = 40
@@ -33,7 +33,7 @@ func PastWeb() synthweb.Config {
 
 // PastArgs are its product's flags. Frequent markers soon find what was out at the backup.
 func PastArgs() []string {
-	return []string{"--host-rate", "6", "--max-host-rate", "6", "--marker-every", "500ms"}
+	return []string{"--host-rate", "3", "--max-host-rate", "3", "--marker-every", "500ms"}
 }
 
 // Past is a product that went on after a backup. By then one run had ended, and one was in the
@@ -69,10 +69,7 @@ func NewPast(s *Service) *Past {
 	p.truth = Must(s.Report(Within(t, Patience), p.ended.Launched))(t)
 	p.open = launch(longPages)
 	Begun(t, s.Client, p.open.Launched, longPages/10)
-	Must(s.Command(Within(t, Patience), "cluster", "backup", p.file))(t)
-	if job := Must(s.Job(t.Context(), p.open.Launched))(t); job.State != "RUNNING" {
-		t.Fatalf("the run was over before the backup: %+v", job)
-	}
+	p.backUp()
 	s.Fill(s.Client, Plenty)
 	for range undoneRuns {
 		run := launch(shortPages)
@@ -80,6 +77,16 @@ func NewPast(s *Service) *Past {
 		p.undone = append(p.undone, run.Launched)
 	}
 	return p
+}
+
+// backUp makes the backup. The open run waits for its pages, however long the command takes.
+func (p *Past) backUp() {
+	p.T.Helper()
+	defer p.Web.Hold()()
+	Must(p.Command(Within(p.T, Patience), "cluster", "backup", p.file))(p.T)
+	if job := Must(p.Job(p.T.Context(), p.open.Launched))(p.T); job.State != "RUNNING" {
+		p.T.Fatalf("the run was over before the backup: %+v", job)
+	}
 }
 
 // Restore restores the backup.

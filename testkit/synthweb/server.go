@@ -57,6 +57,8 @@ func (w *Web) handle(ctx *fasthttp.RequestCtx) {
 	entry := w.log.addEntry(p, target, started, w.inflight[host].Add(1), ctx.ConnID(),
 		clientOf(ctx))
 	w.wait(w.latency(p))
+	w.answering.RLock()
+	defer w.answering.RUnlock()
 	status := fasthttp.StatusOK
 	if text, ok := w.config.Texts[w.names[host]+target]; ok {
 		ctx.Response.Header.SetContentType("text/html; charset=utf-8")

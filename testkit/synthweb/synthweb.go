@@ -111,6 +111,7 @@ type Web struct {
 	// one per entry of Chains; none without TLS
 	authorities []*authority
 	connections atomic.Int64 // accepted
+	answering   sync.RWMutex // Hold has it alone
 
 	ctx     context.Context // ends when the server stops; waiting handlers then give up
 	cancel  context.CancelFunc
@@ -238,6 +239,13 @@ func (w *Web) stop() error {
 		return fmt.Errorf("synthweb: serve: %w", err)
 	}
 	return nil
+}
+
+// Hold lets sites answer nothing more until the caller releases them. It returns once what they
+// were answering is out.
+func (w *Web) Hold() (release func()) {
+	w.answering.Lock()
+	return w.answering.Unlock
 }
 
 // Addr is the host:port for all sites in an origin map. The web must come from Start or StartOn;

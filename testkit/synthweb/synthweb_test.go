@@ -8,6 +8,8 @@ import (
 	"net/http"
 	"slices"
 	"strings"
+	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -322,6 +324,29 @@ func TestOwnAddressShowsStats(t *testing.T) {
 		"http://elsewhere.example/").status; status != http.StatusMisdirectedRequest {
 		t.Errorf("a site that does not exist answers %d", status)
 	}
+}
+
+func TestHeldSitesDoNotAnswer(t *testing.T) {
+	web := start(t, synthweb.Config{Hosts: 1, PagesPerHost: 1})
+	client := newClient(t, web)
+	release := web.Hold()
+	var released atomic.Bool
+	var asking sync.WaitGroup
+	asking.Go(func() {
+		_, err := client.get(t.Context(), web.URL(0, 0))
+		if err != nil || !released.Load() {
+			t.Errorf("answered while held: %v, %v", !released.Load(), err)
+		}
+	})
+	for len(slices.Collect(web.Requests())) == 0 {
+		client.mustGet(t, "http://localhost/stats") // the web's own pages are never held
+	}
+	for range 10 { // meanwhile the site would answer
+		client.mustGet(t, "http://localhost/stats")
+	}
+	released.Store(true)
+	release()
+	asking.Wait()
 }
 
 func TestServeEndsWithItsContext(t *testing.T) {

@@ -361,11 +361,11 @@ func countLines(t *testing.T, path string) map[string]int {
 func TestRefetchesAreBounded(t *testing.T) {
 	t.Parallel()
 	const hosts, rate, out = 4, 4, 2 * 4 // links of a host that are out: two seconds of its pace
-	web := newWeb(t, synthweb.Config{Hosts: hosts, PagesPerHost: 25, PageBytes: []int{2500},
+	web := newWeb(t, synthweb.Config{Hosts: hosts, PagesPerHost: 50, PageBytes: []int{2500},
 		MinLatency: 300 * time.Millisecond, MaxLatency: 500 * time.Millisecond})
 	s := newService(t, web, "--host-rate", fmt.Sprint(rate), "--no-rate-limits")
 	s.Fill(s.Client, suite.Plenty)
-	o := suite.ProductOrder(s.Client, slices.Collect(web.URLs(100)))
+	o := suite.ProductOrder(s.Client, slices.Collect(web.URLs(200)))
 	run := o.Launch(t)
 	for _, pages := range []int64{30, 60} {
 		suite.Begun(t, s.Client, run, pages)

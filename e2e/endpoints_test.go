@@ -39,13 +39,13 @@ func (s *service) customer(ref string) suite.Client {
 // searches. Rows, receipts, ledger and recount agree, and each page has its endpoint's price row.
 func TestEndpointsSurviveKills(t *testing.T) {
 	t.Parallel()
-	shops := newWeb(t, suite.ShopWeb(20, 15, 300*time.Millisecond))
+	shops := newWeb(t, suite.ShopWeb(20, 40, 300*time.Millisecond))
 	searches, config := suite.NewSearches(60, 150*time.Millisecond)
 	engine := newWeb(t, config)
 	s := newServiceOn(t, []*synthweb.Web{shops, engine}, "--host-rate", "30", "--max-host-rate",
 		"30", "--search-engines", searches.Engines(t))
 	shopper, seeker := s.customer("shopper"), s.customer("seeker")
-	urls := slices.Collect(shops.URLs(300))
+	urls := slices.Collect(shops.URLs(800))
 	list, _ := suite.LaunchShops(t, shopper, urls)
 	search, scraper := searches.Launch(t, seeker)
 	for _, pages := range []int64{20, 70} {

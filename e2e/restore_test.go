@@ -47,7 +47,7 @@ func TestRunsOfARestoredStateEnd(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			pace := fetcher.Pace{Rate: 6, Connections: 2}
+			pace := fetcher.Pace{Rate: 3, Connections: 2}
 			web := newWeb(t, k.web)
 			c := newCluster(t, web, 1, func(settings *controlplane.Config, config *fetcher.Config) {
 				settings.HostRate, settings.MaxHostRate = pace.Rate, pace.Rate
@@ -218,7 +218,7 @@ func TestTheWrongFileFirstLosesNothing(t *testing.T) {
 		MaxLatency: 20 * time.Millisecond,
 		Mix: synthweb.Mix{{Class: synthweb.Product, Weight: 95},
 			{Class: synthweb.NotFound, Weight: 5}}}
-	pace := fetcher.Pace{Rate: 6, Connections: 2}
+	pace := fetcher.Pace{Rate: 3, Connections: 2}
 	web := newWeb(t, pages)
 	h := &history{t: t, cluster: newCluster(t, web, 1,
 		func(settings *controlplane.Config, config *fetcher.Config) {

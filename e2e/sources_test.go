@@ -209,7 +209,7 @@ func sources() map[string]model.SourceConfig {
 func TestSourcesSurviveKills(t *testing.T) {
 	t.Parallel()
 	web := newOrigin(t)
-	args := []string{"--no-rate-limits", "--host-rate", "5", "--max-host-rate", "5", "--chromium",
+	args := []string{"--no-rate-limits", "--host-rate", "2", "--max-host-rate", "2", "--chromium",
 		"none",
 		"--egress-origin", "*.example=" + web.Listener.Addr().String()}
 	s := &service{single: newSingle(t, args)}

@@ -28,9 +28,8 @@ func TestCrashesOfStarts(t *testing.T) {
 			t.Parallel()
 			l := newLaunches(t)
 			l.bring()
-			group := l.putGroup("daily", "DAILY")
+			group, next := l.startLater()
 			scrapers := []string{l.putScraper(group, "a", ""), l.putScraper(group, "b", "")}
-			next := l.nextStart(group)
 			scrapers = append(scrapers, l.putScraper(l.putGroup("manual", "MANUAL"), "c",
 				fmt.Sprintf("%d %d * * *", next.Minute(), next.Hour())))
 			l.Down(t)
@@ -180,6 +179,17 @@ func (l *launches) putScraper(group, name, schedule string) (id string) {
 		return err
 	})
 	return id
+}
+
+// startLater makes a daily group whose next start is so far away that no process makes it before
+// its clock is set.
+func (l *launches) startLater() (group string, next time.Time) {
+	l.T.Helper()
+	for n := 0; time.Until(next) < 2*time.Minute; n++ { // each id has a minute of its own
+		group = l.putGroup(fmt.Sprintf("daily %d", n), "DAILY")
+		next = l.nextStart(group)
+	}
+	return group, next
 }
 
 // nextStart returns when a group starts next.

@@ -24,11 +24,10 @@ func TestCrashesOfRetention(t *testing.T) {
 			t.Parallel()
 			c, first, second := newRepeated(t)
 			c.bring(crash.At + "=" + point)
-			err := c.Call(t.Context(), "PUT", "/api/scraper/"+first.ScraperID+"/retention", nil,
-				map[string]any{"retentionCount": 1}, nil)
-			if err != nil {
-				t.Fatal(err)
-			}
+			c.survive("retention", func(ctx context.Context) error {
+				return c.Call(ctx, "PUT", "/api/scraper/"+first.ScraperID+"/retention", nil,
+					map[string]any{"retentionCount": 1}, nil)
+			})
 			third := c.relaunch(first)
 			if len(c.Deaths) == 0 {
 				c.awaitDeath()

@@ -179,7 +179,7 @@ const (
 // nor charged, and waits for a rerun.
 func TestContactsAtTheirLimits(t *testing.T) {
 	t.Parallel()
-	sameDay(t)
+	suite.SameDay(t)
 	for name, c := range map[string]struct {
 		limit  int
 		page   string
@@ -284,19 +284,5 @@ func (s *service) limitRecords(reported recount.Reported, limit int, charged boo
 	}
 	if paid != limit*btoi(charged) {
 		s.T.Errorf("%d records are charged", paid)
-	}
-}
-
-// sameDay waits for the next day (UTC) if the current one might end during the test.
-func sameDay(t *testing.T) {
-	t.Helper()
-	now := time.Now().UTC()
-	left := now.Truncate(24 * time.Hour).Add(24 * time.Hour).Sub(now)
-	if left > 2*suite.Patience {
-		return
-	}
-	select {
-	case <-time.After(left):
-	case <-t.Context().Done():
 	}
 }

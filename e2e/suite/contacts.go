@@ -108,6 +108,7 @@ type Contacts struct {
 func LaunchContacts(t *testing.T, who Client, web *synthweb.Web,
 	want map[string]contact) *Contacts {
 	t.Helper()
+	SameDay(t)
 	c := &Contacts{Want: want, Limited: map[string]bool{}}
 	c.Who = Must(who.MintKey(t.Context(), "contacts", string(model.ScopeLLMFull)))(t)
 	for address := range web.URLs(1) { // the first site, whose connection is reset
@@ -133,6 +134,20 @@ func LaunchContacts(t *testing.T, who Client, web *synthweb.Web,
 		t.Fatalf("launch of %d websites answers %+v", len(urls), c.Run)
 	}
 	return c
+}
+
+// SameDay waits for the next day (UTC) if the current one might end during the test.
+func SameDay(t *testing.T) {
+	t.Helper()
+	now := time.Now().UTC()
+	left := now.Truncate(24 * time.Hour).Add(24 * time.Hour).Sub(now)
+	if left > 2*Patience {
+		return
+	}
+	select {
+	case <-time.After(left):
+	case <-t.Context().Done():
+	}
 }
 
 // Check compares an ended run with the truth: each website has one row, and is charged by its

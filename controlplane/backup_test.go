@@ -34,6 +34,19 @@ func backupOf(t *testing.T, s *running) []byte {
 	return file.Bytes()
 }
 
+// restore restores a backup. It asks again while the outcome is not known, or while the next
+// leadership has not begun.
+func restore(t *testing.T, r *running, file []byte, force bool) (restored client.Restored,
+	err error) {
+	t.Helper()
+	until(t, "an answer to a restore", func() bool {
+		restored, err = r.Operator().Restore(patient(t), bytes.NewReader(file),
+			client.RestoreOptions{Force: force})
+		return codeOf(err) != "unavailable"
+	})
+	return restored, err
+}
+
 func TestBackupIsRestored(t *testing.T) {
 	t.Parallel()
 	config := testConfig(t, t.TempDir())
@@ -158,8 +171,7 @@ func TestRestoreUnderLoad(t *testing.T) {
 	file := backupOf(t, api)
 	more(50)
 	marker := openCustomer(t, api, "undone")
-	if _, err := api.Operator().Restore(patient(t), bytes.NewReader(file),
-		client.RestoreOptions{}); err != nil {
+	if _, err := restore(t, api, file, false); err != nil {
 		t.Fatal(err)
 	}
 	if view := fresh(t, api); view.Customer(marker.Ref) != nil || view.Customer("kept") == nil {

@@ -34,11 +34,13 @@ func TestEveryNodeWritesAndReads(t *testing.T) {
 		}
 	}
 	for n := range c.configs {
-		status, err := c.at(n).Status(patient(t))
-		if err != nil || status.Leader != c.configs[c.leader()].Node ||
-			status.Node != c.configs[n].Node || status.Shards != testShards {
-			t.Fatalf("node %d: status %+v, %v", n, status, err)
-		}
+		until(t, fmt.Sprint("the leader's name at node ", n), func() bool {
+			status, err := c.at(n).Status(patient(t))
+			if err != nil || status.Node != c.configs[n].Node || status.Shards != testShards {
+				t.Fatalf("node %d: status %+v, %v", n, status, err)
+			}
+			return status.Leader == c.configs[c.untilLed()].Node
+		})
 		name := c.configs[n].Node
 		told, heard := c.at(0).node.Statuses(patient(t),
 			map[string]string{name: c.configs[n].Cluster.Listen})[name]
@@ -167,7 +169,7 @@ func TestFetchersHoldShardsThroughAnyNode(t *testing.T) {
 		t.Fatal(err)
 	}
 	// Markers reach the leader after the receipts.
-	leads := c.leader()
+	leads := c.untilLed()
 	mark := model.Marker{Leader: c.at(leads).holder.Current().Began(), Shard: 3}
 	if err := r.Settle(patient(t), nil, []model.Marker{mark}); err != nil {
 		t.Fatal(err)

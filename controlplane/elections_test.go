@@ -33,10 +33,11 @@ func TestElectionsAreLogged(t *testing.T) {
 	config := testConfig(t, t.TempDir())
 	config.Logger = slog.New(slog.NewTextHandler(j, nil))
 	serve(t, config)
-	for _, line := range []string{"raft: entering candidate state", "raft: voting for self",
-		"raft: election won", "raft: entering leader state"} {
-		if j.count(`level=INFO msg="`+line) != 1 {
-			t.Errorf("%q is not in the log once:\n%s", line, j.text.String())
+	for line, again := range map[string]bool{ // on a slow disk elections begin again
+		"raft: entering candidate state": true, "raft: voting for self": true,
+		"raft: election won": false, "raft: entering leader state": false} {
+		if n := j.count(`level=INFO msg="` + line); n == 0 || n > 1 && !again {
+			t.Errorf("%q is in the log %d times:\n%s", line, n, j.text.String())
 		}
 	}
 }

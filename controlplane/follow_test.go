@@ -1,7 +1,6 @@
 package controlplane
 
 import (
-	"bytes"
 	"slices"
 	"testing"
 
@@ -15,7 +14,7 @@ func TestFollowersAtEveryNode(t *testing.T) {
 	c := newNodes(t, 3, 2)
 	openCustomer(t, c.at(0), "ann")
 	openCustomer(t, c.at(0), "bob")
-	file := backupOf(t, c.at(c.leader()))
+	file := backupOf(t, c.at(c.untilLed()))
 	var followings []*client.Following
 	for n := range c.configs {
 		fresh(t, c.at(n)) // until it has what was done before
@@ -48,8 +47,7 @@ func TestFollowersAtEveryNode(t *testing.T) {
 		}
 		late.End()
 	}
-	if _, err := c.at(c.leader()).Operator().Restore(patient(t), bytes.NewReader(file),
-		client.RestoreOptions{}); err != nil {
+	if _, err := restore(t, c.at(c.untilLed()), file, false); err != nil {
 		t.Fatal(err)
 	}
 	for n, f := range followings {

@@ -1,7 +1,6 @@
 package controlplane
 
 import (
-	"bytes"
 	"context"
 	"errors"
 	"os"
@@ -175,11 +174,15 @@ func TestHistoryOutlivesAStoreThatIsAway(t *testing.T) {
 			return h.store.tried.Load() > before
 		})
 	}
-	h.store.away.Store(true)
-	for range 24 {
+	end := func() {
+		t.Helper()
 		run := h.run()
 		runs = append(runs, run)
 		until(t, "the run's end", func() bool { return fresh(t, h).Job(run).Closed })
+	}
+	h.store.away.Store(true)
+	for range 24 {
+		end()
 		at.Advance(time.Hour)
 	}
 	tries()
@@ -194,7 +197,7 @@ func TestHistoryOutlivesAStoreThatIsAway(t *testing.T) {
 	h.store.away.Store(false)
 	h.store.deaf.Store(true)
 	tries()
-	runs = append(runs, h.run())
+	end() // otherwise the log that is copied is still being written
 	tries()
 	killed := h.config
 	killed.Dir, killed.Metrics = t.TempDir(), telemetry.NewMetrics()
@@ -210,24 +213,14 @@ func TestHistoryOutlivesAStoreThatIsAway(t *testing.T) {
 	}
 }
 
-// restore restores a backup. It retries while the next leadership has not begun.
-func (h *archivist) restore(file []byte, force bool) (restored client.Restored, err error) {
-	until(h.T, "an answer to a restore", func() bool {
-		restored, err = h.Operator().Restore(patient(h.T), bytes.NewReader(file),
-			client.RestoreOptions{Force: force})
-		return codeOf(err) != "unavailable"
-	})
-	return restored, err
-}
-
 // TestHistoryOverRestores restores a backup, an older one, and the first one again. Runs end after
 // each restore. The history always matches the state.
 func TestHistoryOverRestores(t *testing.T) {
 	t.Parallel()
 	h := newArchivist(t, clock.System{})
-	restore := func(file []byte) {
+	back := func(file []byte) {
 		t.Helper()
-		if _, err := h.restore(file, false); err != nil {
+		if _, err := restore(t, h.running, file, false); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -239,13 +232,13 @@ func TestHistoryOverRestores(t *testing.T) {
 	newer := backupOf(t, h.running)
 	third := h.run()
 	h.wants(h.archived(), first, second, third)
-	restore(newer)
+	back(newer)
 	fourth := h.run()
 	h.wants(h.archived(), first, second, fourth)
-	restore(older)
+	back(older)
 	fifth := h.run()
 	h.wants(h.archived(), first, fifth)
-	restore(newer)
+	back(newer)
 	sixth := h.run()
 	h.wants(h.archived(), first, second, sixth)
 }
@@ -273,7 +266,7 @@ func TestABackupWantsItsHistory(t *testing.T) {
 		{newer, false, true, "", 1}, {older, false, true, "", 0},
 		{newer, true, false, "invalid_backup", 0}, {newer, true, true, "", 2}} {
 		h.store.trailLost.Store(test.trailLost)
-		restored, err := h.restore(test.file, test.force)
+		restored, err := restore(t, h.running, test.file, test.force)
 		if codeOf(err) != test.want || len(restored.Lacks) != test.lacks {
 			t.Errorf("forced %v: %v, want %q; it lacks %q, want %d", test.force, err, test.want,
 				restored.Lacks, test.lacks)

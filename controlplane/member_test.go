@@ -90,7 +90,7 @@ func TestDeadVoterIsReplaced(t *testing.T) {
 		t.Errorf("registered: %s, want who was lost among them", got)
 	}
 	r.until("it is said since when it is gone", func() bool {
-		nodes, err := r.leader().Nodes(patient(t))
+		nodes, err := r.untilLed().Nodes(patient(t))
 		at := slices.IndexFunc(nodes, func(n client.NodeStatus) bool { return n.Name == "b" })
 		return err == nil && at >= 0 && nodes[at].GoneMillis != nil
 	})
@@ -113,12 +113,12 @@ func TestDeadLeaderIsReplaced(t *testing.T) {
 	r.until("every voter knows the voters", func() bool {
 		return serversOf(r.nodes["b"]) == "a* b* c* d" && serversOf(r.nodes["c"]) == "a* b* c* d"
 	})
-	dead := r.leader().config.Node
+	dead := r.untilLed().config.Node
 	r.kill(dead)
 	alive := slices.DeleteFunc([]string{"a*", "b*", "c*", "d*"},
 		func(name string) bool { return name == dead+"*" })
 	r.untilServers(strings.Join(alive, " "))
-	openCustomer(t, r.leader(), "ann")
+	openCustomer(t, r.untilLed(), "ann")
 }
 
 // A node that is gone for a short time stays a server, whatever address it comes back at.
@@ -243,7 +243,7 @@ func TestFounderThatLostItsDataJoins(t *testing.T) {
 	r.untilServers("a* b* c*")
 	openCustomer(t, r.nodes["a"], "ann")
 	r.stop("a")
-	r.until("somebody else leads", func() bool { return r.leader() != nil })
+	r.untilLed()
 	config := r.configs["a"]
 	config.Dir = t.TempDir()
 	config.Cluster.Join = r.gossip()

@@ -206,6 +206,18 @@ func (c *nodes) untilLed() int {
 	}
 }
 
+// handOver has the leader hand over to another voter, unless that one leads.
+func (c *nodes) handOver(to int) {
+	c.t.Helper()
+	c.lead(func(n *node.Raft) error {
+		if n.State() == raft.Leader && c.leader() == to {
+			return nil
+		}
+		return n.LeadershipTransferToServer(raft.ServerID(c.configs[to].Node),
+			raft.ServerAddress(c.configs[to].Cluster.Listen)).Error()
+	})
+}
+
 // network is how the nodes of a test dial: it can cut a node off.
 type network struct {
 	mu    sync.Mutex

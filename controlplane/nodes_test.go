@@ -190,7 +190,7 @@ func TestLag(t *testing.T) {
 	t.Parallel()
 	c := newNodes(t, 3, 1)
 	const still = 3
-	asker := c.leader()
+	asker := c.untilLed()
 	voter := (asker + 1) % 3
 	until := func(what string, node int, holds func(lag *uint64) bool) {
 		t.Helper()

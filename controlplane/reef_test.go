@@ -222,6 +222,13 @@ func (r *reef) leader() *running {
 	return nil
 }
 
+// untilLed waits for a node whose leadership has begun.
+func (r *reef) untilLed() (leader *running) {
+	r.t.Helper()
+	r.until("somebody leads", func() bool { leader = r.leader(); return leader != nil })
+	return leader
+}
+
 // servers returns Raft's servers as the leader has them: voters with a star.
 func (r *reef) servers() string {
 	leader := r.leader()

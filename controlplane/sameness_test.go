@@ -130,7 +130,7 @@ func TestLeadershipBeginsAnewAfterARestore(t *testing.T) {
 		return err
 	})
 	openCustomer(t, c.at(3), "after")
-	old := c.at(c.leader()).holder.Current()
+	old := c.at(c.untilLed()).holder.Current()
 	c.kill(3)
 	c.start(3) // a boot that the backup does not know
 	c.ready(3)
@@ -150,7 +150,7 @@ func TestLeadershipBeginsAnewAfterARestore(t *testing.T) {
 			t.Fatalf("node %d does not have the restored state", n)
 		}
 	}
-	if l := c.at(c.leader()).holder.Current(); l == old {
+	if l := c.at(c.untilLed()).holder.Current(); l == old {
 		t.Fatal("the leadership goes on over another state")
 	}
 	select {
@@ -211,10 +211,7 @@ func TestStoppingLeadersHandOver(t *testing.T) {
 		})
 	}
 	for range 3 {
-		for c.leader() < 0 {
-			clock.Pause(patient(t), c.at(3).config.Clock, time.Millisecond)
-		}
-		n := c.leader()
+		n := c.untilLed()
 		r := c.at(n)
 		c.mu.Lock()
 		c.running[n] = nil

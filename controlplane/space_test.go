@@ -129,15 +129,19 @@ func TestClusterWaitsForSpaceOfVoters(t *testing.T) {
 			followers = append(followers, n)
 		}
 	}
+	all := func(want bool) bool {
+		for n := range c.configs {
+			if c.at(n).View().IsShort() != want {
+				return false
+			}
+		}
+		return true
+	}
 	short := func(want bool) {
 		t.Helper()
 		until(t, fmt.Sprintf("short %t at all nodes", want), func() bool {
-			for n := range c.configs {
-				if c.at(n).View().IsShort() != want {
-					return false
-				}
-			}
-			return true
+			c.handOver(leads) // a voter without room leads after a stall of the leader
+			return all(want)
 		})
 	}
 	short(false)
@@ -158,13 +162,12 @@ func TestClusterWaitsForSpaceOfVoters(t *testing.T) {
 	short(true)
 	// A new leader finds out on its own.
 	c.kill(leads)
-	next := c.untilLed()
-	if next == followers[1] {
-		until(t, "a leader with room", func() bool { return !c.at(next).View().IsShort() })
-	}
+	until(t, "what the new leader finds", func() bool {
+		return c.untilLed() == followers[0] || !c.at(followers[1]).View().IsShort()
+	})
 	gauges[leads].Store(2 * spaceFloor)
 	gauges[followers[0]].Store(2 * spaceFloor)
 	c.start(leads)
 	c.ready(leads)
-	short(false)
+	until(t, "room at all nodes", func() bool { return all(false) })
 }

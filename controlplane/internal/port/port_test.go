@@ -204,7 +204,11 @@ func TestCallersEndTheirCalls(t *testing.T) {
 		}
 	})
 	t.Run("out of time", func(t *testing.T) {
-		ctx, cancel := context.WithTimeout(patient(t), 100*time.Millisecond)
+		if err := client.Call(patient(t), server.Address(), "echo", greeting{},
+			&greeting{}); err != nil { // it connects, which would take from the call's time
+			t.Fatal(err)
+		}
+		ctx, cancel := context.WithTimeout(patient(t), 2*time.Second)
 		defer cancel()
 		go func() { <-begun }()
 		if err := call(ctx); err == nil {

@@ -177,7 +177,7 @@ func TestWithoutSchemas(t *testing.T) {
 
 func TestTimeout(t *testing.T) {
 	arrived := make(chan struct{})
-	client, _ := endpoint(t, Config{Timeout: 50 * time.Millisecond, MaxAnswer: 100},
+	client, _ := endpoint(t, Config{Timeout: 2 * time.Second, MaxAnswer: 100},
 		func(_ http.ResponseWriter, r *http.Request) {
 			close(arrived)
 			_, _ = io.Copy(io.Discard, r.Body)

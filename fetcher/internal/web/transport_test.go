@@ -167,17 +167,18 @@ func TestBeforeHop(t *testing.T) {
 	refuse := func(err error) func(context.Context, string, *curl.Request) error {
 		return func(context.Context, string, *curl.Request) error { return err }
 	}
-	transport := newTransport(client, Config{Timeout: 100 * time.Millisecond}, nil)
+	patient, hasty := newTransport(client, Config{}, nil),
+		newTransport(client, Config{Timeout: 100 * time.Millisecond}, nil)
 	ask := Request{URL: "http://a.example/"}
 
 	ask.BeforeHop = refuse(own)
-	if _, err := transport.Fetch(t.Context(), ask); !errors.Is(err, own) {
+	if _, err := patient.Fetch(t.Context(), ask); !errors.Is(err, own) {
 		t.Errorf("got %v", err)
 	}
 	refused := refusal(fault.New(fault.PageRobots, "no"), true)
 	refused.Wait = time.Second
 	ask.BeforeHop = refuse(refused)
-	page, err := transport.Fetch(t.Context(), ask)
+	page, err := patient.Fetch(t.Context(), ask)
 	if failed := failureOf(t, page, err); failed.Code != fault.PageRobots || !failed.Retry ||
 		failed.Wait != time.Second {
 		t.Errorf("got %v, retry %v", err, failed.Retry)
@@ -187,7 +188,7 @@ func TestBeforeHop(t *testing.T) {
 		<-ctx.Done()
 		return ctx.Err()
 	}
-	page, err = transport.Fetch(t.Context(), ask)
+	page, err = hasty.Fetch(t.Context(), ask)
 	if failed := failureOf(t, page, err); failed.Code != fault.PageTimeout || !failed.Retry {
 		t.Errorf("got %v, retry %v", err, failed.Retry)
 	}
@@ -197,13 +198,12 @@ func TestBeforeHop(t *testing.T) {
 func TestOneDeadline(t *testing.T) {
 	client := web(t, func(w http.ResponseWriter, r *http.Request) {
 		select {
-		case <-time.After(40 * time.Millisecond):
+		case <-time.After(800 * time.Millisecond):
 		case <-r.Context().Done():
 		}
 		http.Redirect(w, r, r.URL.Path+"x", http.StatusFound)
 	})
-	page, err := newTransport(client, Config{Timeout: 100 * time.Millisecond},
-		nil).Fetch(t.Context(),
+	page, err := newTransport(client, Config{Timeout: 2 * time.Second}, nil).Fetch(t.Context(),
 		Request{URL: "http://a.example/"})
 	if failed := failureOf(t, page, err); failed.Code != fault.PageTimeout ||
 		failed.Hops == 0 {

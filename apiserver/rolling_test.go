@@ -20,12 +20,13 @@ import (
 	"shoal.dev/shoal/pkg/ids"
 )
 
-// instance is one of the servers behind the balancer. Its address never changes.
+// instance is one of the servers behind the balancer. Each start has an address of its own: another
+// process may have taken the last one.
 type instance struct {
 	t       *testing.T
 	client  client.Client
 	dir     string
-	address string
+	address atomic.Pointer[string]
 	ready   atomic.Bool // as the balancer last saw it
 	seen    atomic.Int64
 	calls   atomic.Int64 // under way through the balancer
@@ -48,7 +49,7 @@ func (g grace) After(d time.Duration) <-chan time.Time {
 	return g.System.After(d)
 }
 
-// start serves on the instance's address, or the first time on a free one.
+// start serves on a free address.
 func (i *instance) start() {
 	i.t.Helper()
 	g := grace{over: make(chan time.Time)}
@@ -58,13 +59,12 @@ func (i *instance) start() {
 	if err != nil {
 		i.t.Fatal(err)
 	}
-	listener, err := net.Listen("tcp", i.address)
+	listener, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
 		i.t.Fatal(err)
 	}
-	if i.stop == nil {
-		i.address = listener.Addr().String()
-	}
+	address := listener.Addr().String()
+	i.address.Store(&address)
 	ctx, cancel := context.WithCancel(context.Background())
 	ended := make(chan error, 1)
 	go func() { ended <- server.Serve(ctx, listener) }()
@@ -90,7 +90,7 @@ func (i *instance) await(what func() bool) {
 func (i *instance) probe(ctx context.Context) {
 	for ctx.Err() == nil {
 		request, err := http.NewRequestWithContext(ctx, http.MethodGet,
-			"http://"+i.address+"/readyz", nil)
+			"http://"+*i.address.Load()+"/readyz", nil)
 		if err != nil {
 			i.t.Error(err)
 			return
@@ -128,7 +128,7 @@ func (b *balancer) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		body, _ := io.ReadAll(r.Body)
 		// The transport never resends a request without GetBody.
 		onward, err := http.NewRequestWithContext(r.Context(), r.Method,
-			"http://"+i.address+r.URL.RequestURI(),
+			"http://"+*i.address.Load()+r.URL.RequestURI(),
 			io.NopCloser(bytes.NewReader(body)))
 		if err != nil {
 			http.Error(w, err.Error(), http.StatusInternalServerError)
@@ -162,7 +162,7 @@ func TestRollingRestart(t *testing.T) {
 	probing, endProbing := context.WithCancel(t.Context())
 	var probes sync.WaitGroup
 	for range 2 {
-		i := &instance{t: t, client: fake, dir: dir, address: "127.0.0.1:0"}
+		i := &instance{t: t, client: fake, dir: dir}
 		i.start()
 		probes.Go(func() { i.probe(probing) })
 		b.instances = append(b.instances, i)

@@ -139,14 +139,21 @@ func TestStreamEndsWithItsClient(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	ended := make(chan error, 1)
 	go func() { ended <- s.Serve(ctx, l) }()
-	response, err := http.Get("http://" + l.Addr().String() + "/events")
+	conn, err := net.Dial("tcp", l.Addr().String())
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := io.WriteString(conn, "GET /events HTTP/1.1\r\nHost: h\r\n\r\n"); err != nil {
+		t.Fatal(err)
+	}
+	response, err := http.ReadResponse(bufio.NewReader(conn), nil)
 	if err != nil {
 		t.Fatal(err)
 	}
 	if _, err := io.ReadFull(response.Body, make([]byte, len("retry: 3000\n\n"))); err != nil {
 		t.Fatal(err)
 	}
-	if err := response.Body.Close(); err != nil { // closes the connection, too
+	if err := conn.Close(); err != nil {
 		t.Fatal(err)
 	}
 	for err = nil; err == nil; {

@@ -209,15 +209,21 @@ func TestProgress(t *testing.T) {
 			}})
 		call := &mcp.CallToolParams{Name: "svc_stream_scraper_job", Arguments: args{"id": job}}
 		call.SetProgressToken("p")
-		r.tick(t, time.Second, func() {
-			if _, err := a.CallTool(t.Context(), call); err != nil {
-				t.Error(err)
-			}
-		})
+		called := make(chan error, 1)
+		go func() {
+			_, err := a.CallTool(t.Context(), call)
+			called <- err
+		}()
+		// No time passes before the first notification.
 		if far := <-told; far.Progress != 0 || far.Total != 3 || far.ProgressToken != "p" ||
 			far.Message != "RUNNING: 0 pages" {
 			t.Errorf("%+v", far)
 		}
+		r.tick(t, time.Second, func() {
+			if err := <-called; err != nil {
+				t.Error(err)
+			}
+		})
 		if len(told) > 0 {
 			t.Errorf("%d more notifications of a run that stands still", len(told))
 		}

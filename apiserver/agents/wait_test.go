@@ -23,11 +23,11 @@ func TestWaits(t *testing.T) {
 	job := r.launch(t, 2)
 	for _, version := range []string{sessionful, ""} {
 		a := r.connect(t, apitest.Reader, version, nil)
-		r.tick(t, time.Second, func() {
+		r.tick(t, 100*time.Millisecond, func() {
 			a.want("svc_stream_scraper_job", args{"id": job}, map[string]any{
 				"unfinished": true, "result.state": "RUNNING", "result.totalLinks": 2})
 		})
-		r.tick(t, time.Second, func() {
+		r.tick(t, 100*time.Millisecond, func() {
 			a.want("svc_stream_scraper", args{"id": r.scraper}, map[string]any{
 				"unfinished": true, "result.state": "RUNNING"})
 		})

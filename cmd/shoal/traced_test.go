@@ -205,6 +205,9 @@ func TestWhatGoesWellIsOneShortLine(t *testing.T) {
 			closed[field(line, "job")]++
 		case strings.Contains(line, " msg=call "):
 			calls[field(line, "correlationId")]++
+		case strings.Contains(line, ` role=billing `) &&
+			strings.Contains(line, "the ledger has been held against the page records"):
+			// the daily check, which ends some time after the start
 		default:
 			t.Errorf("neither a call nor a run: %s", line)
 		}

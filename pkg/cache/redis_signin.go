@@ -66,7 +66,9 @@ func parse(address string) (*redis.Options, error) {
 func (r *Redis) Admitted(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, dialTimeout)
 	defer cancel()
-	err := r.client.Set(ctx, r.key("probe", r.places.process), 1, r.config.Lease).Err()
+	// A sign-in may take this long as well: a late refusal must not look like silence.
+	err := r.client.WithTimeout(dialTimeout).Set(ctx, r.key("probe", r.places.process), 1,
+		r.config.Lease).Err()
 	var untrusted *tls.CertificateVerificationError
 	if redis.IsAuthError(err) || redis.IsPermissionError(err) || errors.As(err, &untrusted) {
 		return fmt.Errorf("cache: Redis refuses, or is not the one: %w", err)

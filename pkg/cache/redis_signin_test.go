@@ -72,6 +72,8 @@ func TestNotAdmitted(t *testing.T) {
 			RootCAs: trusted}, "WRONGPASS"},
 		"wrong user": {cache.Config{Username: "who", Password: password, RootCAs: trusted},
 			"WRONGPASS"},
+		"slower than calls": {cache.Config{Username: user, Password: password + "?",
+			RootCAs: trusted, Timeout: time.Nanosecond}, "WRONGPASS"},
 		"no password": {cache.Config{RootCAs: trusted}, "NOAUTH"},
 		"unknown authority": {cache.Config{Username: user, Password: password},
 			"unknown authority"},

@@ -80,7 +80,11 @@ type fetched struct {
 	final  string
 }
 
-func (c *client) get(ctx context.Context, address string) (fetched, error) {
+// get gives up when an answer takes longer than patience once it has begun.
+func (c *client) get(ctx context.Context, address string, patience time.Duration) (fetched,
+	error) {
+	ctx, giveUp := context.WithCancelCause(ctx)
+	defer giveUp(nil)
 	request, err := http.NewRequestWithContext(ctx, http.MethodGet, address, nil)
 	if err != nil {
 		return fetched{}, err
@@ -90,14 +94,19 @@ func (c *client) get(ctx context.Context, address string) (fetched, error) {
 		return fetched{}, err
 	}
 	defer response.Body.Close()
+	timer := time.AfterFunc(patience, func() { giveUp(context.DeadlineExceeded) })
+	defer timer.Stop()
 	body, err := io.ReadAll(response.Body)
 	return fetched{response.StatusCode, response.Header, body, response.Request.URL.String()}, err
 }
 
+// enough is the patience with answers that do not stall.
+const enough = 30 * time.Second
+
 // mustGet is get for requests that must succeed.
 func (c *client) mustGet(t testing.TB, address string) fetched {
 	t.Helper()
-	page, err := c.get(t.Context(), address)
+	page, err := c.get(t.Context(), address, enough)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -134,9 +143,7 @@ func (c *client) crawl(t *testing.T, address string, fields []model.Field,
 	for range 3 {
 		// net/http itself repeats a request when a reused connection breaks.
 		c.transport.CloseIdleConnections()
-		ctx, cancel := context.WithTimeout(t.Context(), patience)
-		page, err = c.get(ctx, address)
-		cancel()
+		page, err = c.get(t.Context(), address, patience)
 		if err == nil && page.status < 500 {
 			break
 		}

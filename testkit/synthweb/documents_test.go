@@ -192,7 +192,7 @@ func TestTLS(t *testing.T) {
 		!strings.HasPrefix(slices.Collect(web.URLs(1))[0], "https://shop-00000.") {
 		t.Errorf("%+v, %v", recount, err)
 	}
-	if _, err := client.get(t.Context(), "https://elsewhere.example/"); err == nil {
+	if _, err := client.get(t.Context(), "https://elsewhere.example/", enough); err == nil {
 		t.Error("a site that does not exist has a certificate")
 	}
 	stats, err := web.Stats()

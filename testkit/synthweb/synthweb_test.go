@@ -41,7 +41,7 @@ func TestTruthIsWhatAClientSees(t *testing.T) {
 			t.Fatal(err)
 		}
 		seen[truth.Class]++
-		fields, patience := synthweb.ProductFields(), 30*time.Second
+		fields, patience := synthweb.ProductFields(), enough
 		switch truth.Class {
 		case synthweb.Listing, synthweb.ChangingListing, synthweb.BrokenListing:
 			fields = synthweb.ItemFields()

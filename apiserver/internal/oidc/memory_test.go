@@ -10,6 +10,7 @@ import (
 	"github.com/go-jose/go-jose/v4"
 
 	"shoal.dev/shoal/apiserver/internal/oidc/oidctest"
+	"shoal.dev/shoal/pkg/clock"
 	"shoal.dev/shoal/pkg/fault"
 )
 
@@ -39,10 +40,7 @@ func TestVerifiedTokensAreRemembered(t *testing.T) {
 			t.Errorf("%+v: %v", other, err)
 		}
 	}
-	manual.Advance(fetchEvery)
-	for issuer.keys.current() == keys {
-		runtime.Gosched()
-	}
+	awaitKeys(issuer, manual, keys)
 	if n := len(issuer.keys.current().verified.said); n != 0 {
 		t.Errorf("new keys remember %d tokens", n)
 	}
@@ -79,12 +77,21 @@ func TestRememberedTokensAreForTheirUse(t *testing.T) {
 	}
 	at.Rotate(t, jose.ES256)
 	at.Withdraw()
-	manual.Advance(fetchEvery)
-	for issuer.keys.current() == keys {
-		runtime.Gosched()
-	}
+	awaitKeys(issuer, manual, keys)
 	manual.Advance(-fetchEvery)
 	wantsCode("a key that was taken back", call, calls, fault.Unauthorized)
+}
+
+// awaitKeys moves the clock to the next fetch, and returns once there are other keys than these.
+func awaitKeys(issuer *Issuer, manual *clock.Manual, than *keySet) {
+	// The issuer sets its timer only after it has shown the keys.
+	for issuer.keys.current() == than && manual.Waiting(manual.Now().Add(fetchEvery)) == 0 {
+		runtime.Gosched()
+	}
+	manual.Advance(fetchEvery)
+	for issuer.keys.current() == than {
+		runtime.Gosched()
+	}
 }
 
 func TestMemoryIsBounded(t *testing.T) {

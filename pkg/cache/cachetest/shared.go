@@ -155,7 +155,7 @@ func testWiped(t *testing.T, s Server) {
 // testWipedAllTheTime: between any two wipes a read finds the value that was set, or nothing. No
 // call fails.
 func testWipedAllTheTime(t *testing.T, s Server) {
-	a, b := s.Open(t, 2, lease), s.Open(t, 2, lease)
+	a, b := s.Open(t, 2, 5*lease), s.Open(t, 2, 5*lease)
 	var callers sync.WaitGroup
 	for i := range 6 {
 		callers.Go(func() {

@@ -48,7 +48,8 @@ func (r *rig) urls(t *testing.T, job string) []string {
 	if err != nil {
 		t.Fatalf("job %q: %v", job, err)
 	}
-	links, err := r.store.Links(t.Context(), r.Client.View().Job(id).List, 0, 1000)
+	run := r.Client.View().Job(id)
+	links, err := r.store.Links(t.Context(), run.List, 0, int(run.Links))
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -84,9 +84,12 @@ func (c *charged) sort() {
 	c.hashes = slices.Compact(c.hashes)
 }
 
-// lacks says whether an address was never charged.
-func (c *charged) lacks(canonical string) bool {
+// has says whether an address was charged.
+func (c *charged) has(canonical string) bool {
 	_, found := slices.BinarySearch(c.hashes,
 		rowstore.ChargedHash(c.scraper, canonical))
-	return !found
+	return found
 }
+
+// lacks says whether an address was never charged.
+func (c *charged) lacks(canonical string) bool { return !c.has(canonical) }

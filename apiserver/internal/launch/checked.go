@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"math"
 )
 
 // spoolBuffer is how many bytes of a list are written and read back at once.
@@ -46,11 +47,18 @@ func (t *intake) check(ctx context.Context, from addresses, to io.Writer) error 
 }
 
 // checked are the addresses that check has written.
-type checked struct{ from *bufio.Reader }
-
-func newChecked(from io.Reader) *checked {
-	return &checked{from: bufio.NewReaderSize(from, spoolBuffer)}
+type checked struct {
+	written io.ReaderAt
+	from    *bufio.Reader
 }
+
+func newChecked(written io.ReaderAt) *checked {
+	c := &checked{written: written, from: bufio.NewReaderSize(nil, spoolBuffer)}
+	c.rewind()
+	return c
+}
+
+func (c *checked) rewind() { c.from.Reset(io.NewSectionReader(c.written, 0, math.MaxInt64)) }
 
 func (*checked) place() string { return "the list" }
 

@@ -31,7 +31,7 @@ func TestCheckedAddressesComeBack(t *testing.T) {
 		t.Fatal(err)
 	}
 	whole := kept.Bytes()
-	back := newChecked(&kept)
+	back := newChecked(bytes.NewReader(whole))
 	for _, url := range urls {
 		canonical, err := address.Canonical(url)
 		if err != nil {
@@ -45,6 +45,10 @@ func TestCheckedAddressesComeBack(t *testing.T) {
 	}
 	if _, err := back.next(context.Background()); !errors.Is(err, io.EOF) {
 		t.Errorf("behind the last: %v", err)
+	}
+	back.rewind()
+	if got, err := back.next(t.Context()); err != nil || got.url != urls[0] {
+		t.Errorf("%.60s is first when they are read again: %v", got.url, err)
 	}
 	for _, spoiled := range [][]byte{whole[:len(whole)-1], {0xff, 0xff, 0xff, 0xff, 0x7f}, {1}} {
 		back, err := newChecked(bytes.NewReader(spoiled)), error(nil)

@@ -158,7 +158,7 @@ func (l *Launcher) linksOf(ctx context.Context, from *Caller,
 	if given == nil {
 		return 0, nil
 	}
-	return given.Links, nil
+	return max(given.Links, given.Given), nil
 }
 
 // costs are the costs of the newest runs that read all their links. Reruns and stopped runs are

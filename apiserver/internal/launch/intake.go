@@ -137,15 +137,39 @@ type taken struct {
 // addresses to store; nil: all.
 func (t *intake) storeAddresses(ctx context.Context, from addresses,
 	keep func(canonical string) bool) (taken, error) {
-	var n taken
-	var err error
-	if t.writer, err = t.Store.CreateList(ctx, t.list); err != nil {
-		return n, fmt.Errorf("take in a list: %w", err)
+	if err := t.createList(ctx); err != nil {
+		return taken{}, err
 	}
+	n, err := t.addAddresses(ctx, from, keep)
+	if err != nil {
+		return n, err
+	}
+	return n, t.finishList(ctx)
+}
+
+func (t *intake) createList(ctx context.Context) (err error) {
+	if t.writer, err = t.Store.CreateList(ctx, t.list); err != nil {
+		return fmt.Errorf("take in a list: %w", err)
+	}
+	return nil
+}
+
+func (t *intake) finishList(ctx context.Context) error {
+	if _, err := t.writer.Finish(ctx); err != nil {
+		return fmt.Errorf("take in a list: %w", err)
+	}
+	t.stored = true
+	return nil
+}
+
+// addAddresses adds addresses to the list, as storeAddresses does.
+func (t *intake) addAddresses(ctx context.Context, from addresses,
+	keep func(canonical string) bool) (taken, error) {
+	var n taken
 	for {
 		given, err := from.next(ctx)
 		if errors.Is(err, io.EOF) {
-			break
+			return n, nil
 		}
 		if err != nil {
 			return n, err
@@ -164,15 +188,12 @@ func (t *intake) storeAddresses(ctx context.Context, from addresses,
 		if err != nil {
 			return n, fmt.Errorf("take in a list: %w", err)
 		}
-		if !added {
+		if added {
+			n.links++
+		} else {
 			n.dropped++
 		}
 	}
-	if n.links, err = t.writer.Finish(ctx); err != nil {
-		return n, fmt.Errorf("take in a list: %w", err)
-	}
-	t.stored = true
-	return n, nil
 }
 
 func (t *intake) canonical(url string) (string, error) {

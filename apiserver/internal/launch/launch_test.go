@@ -146,7 +146,9 @@ func (f *file) Receive(_ context.Context,
 	return refine(&f.kept, f.from)
 }
 
-func (f *file) Read(p []byte) (int, error) { return f.kept.Read(p) }
+func (f *file) ReadAt(p []byte, off int64) (int, error) {
+	return bytes.NewReader(f.kept.Bytes()).ReadAt(p, off)
+}
 
 func TestStartListFromAFile(t *testing.T) {
 	r := newRig(t)

@@ -37,10 +37,10 @@ type List struct {
 	Line   func(line []byte) (url string, err error)
 }
 
-// Stream is a list that is still arriving. Receive writes what refine keeps of it to disk; Read
+// Stream is a list that is still arriving. Receive writes what refine keeps of it to disk; ReadAt
 // then reads that.
 type Stream interface {
-	io.Reader
+	io.ReaderAt
 	Receive(ctx context.Context, refine func(to io.Writer, body io.Reader) error) error
 }
 
@@ -87,35 +87,66 @@ func (t *intake) startList(ctx context.Context, list *List) (client.Launched, er
 		if err != nil {
 			return none, err
 		}
-		p.source = newChecked(list.Stream)
+		p.given = newChecked(list.Stream)
 	}
-	var keep func(string) bool
-	if list.Rerun && p.again != nil {
-		paid, err := readCharged(ctx, view, t.History, t.Store, p.again.ID)
-		if err != nil {
-			return none, err
-		}
-		keep = paid.lacks
-	}
-	taken, err := t.storeAddresses(ctx, p.source, keep)
-	if err != nil {
-		return none, err
-	}
-	if taken.links == 0 {
-		if keep != nil {
-			return none, fault.New(fault.ListAlreadyRun,
-				"every address was charged already; force runs all of them again")
-		}
-		return none, fault.Invalid(fault.InvalidRequest, "urls", "the list has no address")
-	}
-	run := client.LaunchRun{NewScraper: p.scraper, Links: taken.links, Dropped: taken.dropped,
-		MaxCharge: list.MaxCharge, Charge: p.endpoint.Charge, Daily: p.endpoint.Daily,
-		Tiers: tiers, IgnoresRobots: p.spec().Recipe().Politeness.IgnoreRobots}
+	run := client.LaunchRun{NewScraper: p.scraper, MaxCharge: list.MaxCharge,
+		Charge: p.endpoint.Charge, Daily: p.endpoint.Daily, Tiers: tiers,
+		IgnoresRobots: p.spec().Recipe().Politeness.IgnoreRobots}
 	if p.again != nil {
 		run.Scraper = p.again.ID
-		run.Rest = taken.left
+	}
+	store := t.storeWhole
+	if list.Rerun && p.again != nil {
+		store = t.storeRerun
+	}
+	if err := store(ctx, &p, &run); err != nil {
+		return none, err
 	}
 	return t.commit(ctx, run)
+}
+
+// storeWhole stores the list of a run that reads all of it.
+func (t *intake) storeWhole(ctx context.Context, p *plan, run *client.LaunchRun) error {
+	taken, err := t.storeAddresses(ctx, p.source(), nil)
+	if err != nil {
+		return err
+	}
+	if taken.links == 0 {
+		return fault.Invalid(fault.InvalidRequest, "urls", "the list has no address")
+	}
+	run.Links, run.Dropped = taken.links, taken.dropped
+	return nil
+}
+
+// storeRerun stores the list of a run that reads only addresses never charged. Given addresses are
+// all stored, since later runs may use the list (decision 59). Those charged before come last, and
+// the run does not read them.
+func (t *intake) storeRerun(ctx context.Context, p *plan, run *client.LaunchRun) error {
+	paid, err := readCharged(ctx, t.from.View, t.History, t.Store, p.again.ID)
+	if err != nil {
+		return err
+	}
+	if err := t.createList(ctx); err != nil {
+		return err
+	}
+	taken, err := t.addAddresses(ctx, p.source(), paid.lacks)
+	if err != nil {
+		return err
+	}
+	if taken.links == 0 {
+		return fault.New(fault.ListAlreadyRun,
+			"every address was charged already; force runs all of them again")
+	}
+	run.Links, run.Dropped, run.Rest = taken.links, taken.dropped, taken.left
+	if taken.left && p.given != nil {
+		p.given.rewind()
+		behind, err := t.addAddresses(ctx, p.given, paid.has)
+		if err != nil {
+			return err
+		}
+		run.Given = taken.links + behind.links
+	}
+	return t.finishList(ctx)
 }
 
 // plan says what a list run will do: under which scraper, and where its addresses come from.
@@ -127,8 +158,18 @@ type plan struct {
 	again    *client.Scraper             // the existing list scraper, or
 	scraper  *client.PutScraper          // the new one
 	endpoint model.Endpoint              // zero: the scraper's own recipe reads the addresses
-	source   addresses                   // for a streamed body: set once it has come
 	lines    func(body io.Reader) *lines // parser of a streamed body
+
+	given  storedAddresses // for a streamed body: set once it has come; nil:
+	newest *stored         // the list last given
+}
+
+// source is where the addresses come from.
+func (p *plan) source() addresses {
+	if p.given != nil {
+		return p.given
+	}
+	return p.newest
 }
 
 // spec is the recipe of the plan's scraper.
@@ -160,7 +201,7 @@ func (p *plan) make(ctx context.Context) error {
 	case p.in.Stream == nil && len(p.in.URLs) > most:
 		return fault.Invalid(fault.ListTooLarge, "urls", "at most %d addresses", most)
 	case p.in.Stream == nil && len(p.in.URLs) > 0:
-		p.source = &listed{field: "urls", urls: p.in.URLs}
+		p.given = &listed{field: "urls", urls: p.in.URLs}
 	case p.in.Stream == nil:
 		return p.useNewest(ctx)
 	default:
@@ -258,12 +299,12 @@ func (p *plan) findScraper() error {
 	return nil
 }
 
-// givenRun is the scraper's newest run over a whole list, nil without one. A rerun's part of a list
-// does not count (decision 59).
+// givenRun is the scraper's newest run whose list is whole, nil without one. A list that is only
+// the rest of another does not count (decision 59).
 func givenRun(ctx context.Context, history *client.History, v *client.View,
 	scraper ids.ID) (given *client.Job, err error) {
 	err = history.ScraperRuns(ctx, v, scraper, func(j *client.Job) bool {
-		if !j.Rest {
+		if !j.Rest || j.Given > 0 {
 			given = j
 		}
 		return given == nil
@@ -285,6 +326,6 @@ func (p *plan) useNewest(ctx context.Context) error {
 		return fault.Invalid(fault.InvalidRequest, "urls",
 			"the scraper has no run yet whose list could be used")
 	}
-	p.source = &stored{store: p.Store, job: job}
+	p.newest = &stored{store: p.Store, job: job}
 	return nil
 }

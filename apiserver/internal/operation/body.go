@@ -192,8 +192,14 @@ type Stream struct {
 	ContentType string // media type without parameters
 	Length      int64  // bytes, as the sender declares; -1: not declared
 	within      func(d time.Duration)
-	receive     func(ctx context.Context, refine Refine) (io.Reader, error)
-	received    io.Reader
+	receive     func(ctx context.Context, refine Refine) (spooled, error)
+	received    spooled
+}
+
+// spooled is what was kept of a body on disk.
+type spooled interface {
+	io.Reader
+	io.ReaderAt
 }
 
 // Refine writes to the first argument what is to be kept of a body. If it returns an error before
@@ -217,6 +223,14 @@ func (s *Stream) Read(p []byte) (int, error) {
 		return 0, errNotReceived
 	}
 	return s.received.Read(p)
+}
+
+// ReadAt implements io.ReaderAt over the same.
+func (s *Stream) ReadAt(p []byte, off int64) (int, error) {
+	if s.received == nil {
+		return 0, errNotReceived
+	}
+	return s.received.ReadAt(p, off)
 }
 
 var errNotReceived = errors.New("a streamed body is read before it is received")

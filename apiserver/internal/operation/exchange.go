@@ -94,10 +94,10 @@ func (x *exchange) incoming(ctx context.Context) (*incoming, error) {
 	in.stream.within = func(d time.Duration) {
 		x.body.meter.until = time.Now().Add(d)
 	}
-	in.receive = func(limit int64, refine Refine) (io.Reader, error) {
+	in.receive = func(limit int64, refine Refine) (spooled, error) {
 		return x.receive(ctx, limit, refine)
 	}
-	in.stream.receive = func(ctx context.Context, refine Refine) (io.Reader, error) {
+	in.stream.receive = func(ctx context.Context, refine Refine) (spooled, error) {
 		return x.receive(ctx, maxReceived, refine)
 	}
 	return in, nil

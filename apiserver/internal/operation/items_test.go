@@ -37,9 +37,9 @@ func takeApart(t *testing.T, from io.Reader) (in listRequest, lines string, kept
 	var file bytes.Buffer
 	incoming := &incoming{contentType: "application/json", hasBody: true,
 		stream: &Stream{ContentType: "application/json"},
-		receive: func(_ int64, refine Refine) (io.Reader, error) {
+		receive: func(_ int64, refine Refine) (spooled, error) {
 			err := refine(&file, from)
-			return &file, err
+			return bytes.NewReader(file.Bytes()), err
 		}}
 	value, kept, err := r.decode(incoming, fault.InvalidRequest)
 	if err != nil {
@@ -142,7 +142,7 @@ func TestItemsAreToldApart(t *testing.T) {
 	r := compileRequest("test", reflect.TypeFor[listRequest]())
 	full := errors.New("the disk is full")
 	_, _, err := r.decode(&incoming{contentType: "application/json", hasBody: true,
-		stream: &Stream{}, receive: func(_ int64, refine Refine) (io.Reader, error) {
+		stream: &Stream{}, receive: func(_ int64, refine Refine) (spooled, error) {
 			return nil, refine(failing{full}, strings.NewReader(`{"name":"n","items":[{"url":"a"}]}`))
 		}}, fault.InvalidRequest)
 	if !errors.Is(err, full) {
@@ -171,7 +171,7 @@ func TestItemsTakeNoMemory(t *testing.T) {
 			strings.NewReader(`]}`))
 		var most uint64
 		_, _, err := r.decode(&incoming{contentType: "application/json", hasBody: true,
-			stream: &Stream{}, receive: func(_ int64, refine Refine) (io.Reader, error) {
+			stream: &Stream{}, receive: func(_ int64, refine Refine) (spooled, error) {
 				n := 0
 				return strings.NewReader(""), refine(counting(func() {
 					if n++; n%5_000 == 0 {

@@ -109,7 +109,7 @@ func Verbatim(to io.Writer, body io.Reader) error {
 
 // receive writes what refine keeps of the body to an unnamed file, which is deleted with the call.
 // While it receives, it holds only the customer's share.
-func (x *exchange) receive(ctx context.Context, limit int64, refine Refine) (io.Reader, error) {
+func (x *exchange) receive(ctx context.Context, limit int64, refine Refine) (spooled, error) {
 	if x.body.declared > limit {
 		return nil, x.body.tooLarge(limit)
 	}

@@ -5,7 +5,6 @@ import (
 	"encoding/binary"
 	"encoding/json"
 	"fmt"
-	"io"
 	"net/url"
 	"reflect"
 	"slices"
@@ -101,7 +100,7 @@ type incoming struct {
 	contentType string // media type without parameters, lower case
 	read        func(limit int) ([]byte, error)
 	stream      *Stream
-	receive     func(limit int64, refine Refine) (io.Reader, error)
+	receive     func(limit int64, refine Refine) (spooled, error)
 	hasBody     bool
 	bodyName    string // by which the caller knows the body; "": it has none
 }

@@ -281,7 +281,7 @@ type LaunchRunPayload struct {
 	Scraper    ids.ID             `cbor:"4,keyasint"`
 	NewScraper *PutScraperPayload `cbor:"5,keyasint,omitempty"`
 	List       ids.ID             `cbor:"6,keyasint"`
-	Links      uint32             `cbor:"7,keyasint"` // 1 or more
+	Links      uint32             `cbor:"7,keyasint"` // 1 or more; the first so many of the list
 	// duplicates left out of the list, for the answer
 	Dropped       uint32        `cbor:"8,keyasint,omitempty"`
 	Tiers         model.TierSet `cbor:"9,keyasint"`
@@ -299,6 +299,8 @@ type LaunchRunPayload struct {
 	Search *model.SearchEngine `cbor:"21,keyasint,omitempty"`
 	// Rest says that a rerun cut the list down to the rest of a list given before.
 	Rest bool `cbor:"22,keyasint,omitempty" since:"2"`
+	// Given is the length of the list if that is more than Links.
+	Given uint32 `cbor:"23,keyasint,omitempty" since:"2"`
 }
 
 // Trial makes the run a sample or a preview. It runs its own recipe, beside any runs of Scraper.
@@ -324,10 +326,11 @@ func (LaunchRunPayload) Declaration() Declaration {
 func (LaunchRunPayload) yields(Launched) {}
 
 // Needs implements Needing for reruns, and for new scrapers with what these need. Without its mark
-// a rerun's few rows would count as the newest run of the whole list.
+// a rerun's few rows would count as the newest run of the whole list. Leaders of version 1 read
+// lists to their ends.
 func (p LaunchRunPayload) Needs() uint32 {
 	needs := uint32(1)
-	if p.Rest {
+	if p.Rest || p.Given > 0 {
 		needs = state.RestsSince
 	}
 	if p.NewScraper != nil {

@@ -276,8 +276,9 @@ func (d *Dispatcher) Needs() []Need {
 				continue
 			}
 			r.reading = true
-			needs = append(needs,
-				Need{Job: r.job, List: r.list, From: r.scanned, Most: bufferedLinks})
+			// A list may go on behind the run's links.
+			needs = append(needs, Need{Job: r.job, List: r.list, From: r.scanned,
+				Most: int(min(bufferedLinks, r.links-r.scanned))})
 		}
 	}
 	return needs

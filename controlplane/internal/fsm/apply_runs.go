@@ -140,7 +140,8 @@ func newJob(tx *state.Tx, p *command.LaunchRunPayload, prices *state.PriceTable)
 		State: model.Pending, Queued: tx.Now,
 		Started: tx.Now, Tiers: p.Tiers, Prices: prices.Version, MaxCharge: p.MaxCharge,
 		Entry: p.Entry, Index: tx.Index,
-		MaxPages: 1, IgnoresRobots: p.IgnoresRobots, Charge: p.Charge, Daily: p.Daily, Rest: p.Rest}
+		MaxPages: 1, IgnoresRobots: p.IgnoresRobots, Charge: p.Charge, Daily: p.Daily, Rest: p.Rest,
+		Given: p.Given}
 }
 
 // writeRun writes a run's records. The caller sets the entry's source, scraper and group.

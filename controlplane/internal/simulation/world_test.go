@@ -256,7 +256,8 @@ func (w *world) launch(truth *runTruth) error {
 	for seq, l := range truth.links {
 		urls = append(urls, fmt.Sprintf("http://h%d/%s/%d", l.host, truth.job, seq))
 	}
-	w.store.lists[truth.list] = urls
+	// The list goes on behind the run's links.
+	w.store.lists[truth.list] = append(slices.Clone(urls), "http://h0/behind", "http://h1/behind")
 	endpoint, _ := model.EndpointOf(truth.tag)
 	payload := command.LaunchRunPayload{Job: truth.job, Entry: w.ids.New(),
 		Customer: truth.customer, Scraper: truth.scraper,

@@ -13,7 +13,7 @@ type Job struct {
 	Scraper  ids.ID           `cbor:"4,keyasint"`
 	Revision uint32           `cbor:"5,keyasint"`
 	List     ids.ID           `cbor:"6,keyasint"` // its link list in the row store
-	Links    uint32           `cbor:"7,keyasint"` // length of that list
+	Links    uint32           `cbor:"7,keyasint"` // it reads the first so many of that list
 	State    model.JobState   `cbor:"8,keyasint"`
 	Reason   model.StopReason `cbor:"9,keyasint,omitempty"`
 	Message  string           `cbor:"10,keyasint,omitempty"`
@@ -50,6 +50,9 @@ type Job struct {
 	// Rest says that a rerun cut its list down to the rest of a list given before. With File it
 	// says that the run reads kept bodies of another run.
 	Rest bool `cbor:"42,keyasint,omitempty" since:"2"`
+	// Given is the length of the list if the run does not read all of it. A rerun of given
+	// addresses keeps them all; those that it leaves out are behind its Links.
+	Given uint32 `cbor:"43,keyasint,omitempty" since:"2"`
 	// File says that its rows come from an uploaded file, or from kept bodies of another run. It
 	// has no list, no sets of units and no ledger entry, and it is never dispatched.
 	File bool `cbor:"50,keyasint,omitempty" since:"2"`

@@ -468,7 +468,7 @@ func (i *importing) replaced(ctx context.Context) ([]ids.ID, error) {
 		if len(scope.Without) == count {
 			return false
 		}
-		if client.Replaces(view, job, scraper) && view.DeletedRun(job.ID) == nil {
+		if client.Replaces(view, job, scraper) {
 			scope.Without = append(scope.Without, job.ID)
 		}
 		return true

@@ -135,8 +135,7 @@ func (c *RetentionConfig) retain(ctx context.Context, view *client.View,
 	}
 	var kept []*client.Job
 	err := c.History.ScraperRuns(ctx, view, scraper.ID, func(job *client.Job) bool {
-		if client.Replaces(view, job, scraper) && view.DeletedRun(job.ID) == nil &&
-			view.HeldRun(job.ID) == nil {
+		if client.Replaces(view, job, scraper) {
 			kept = append(kept, job)
 		}
 		return len(kept) < count

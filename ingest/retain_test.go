@@ -33,6 +33,7 @@ type replaced struct {
 	stored   map[ids.ID]rowstore.Job
 	order    map[ids.ID][]ids.ID // a scraper's closed runs with rows, in launch order
 	rest     map[ids.ID]bool     // a run over links that another run left
+	stopped  map[ids.ID]bool     // a run that did not complete
 	due      map[ids.ID]bool     // a run of the scraper was closed
 	progress []byte
 }
@@ -41,7 +42,8 @@ func newReplaced(t *testing.T, store *sqlite.Store) *replaced {
 	at := clock.NewManual(time.Date(2026, 1, 5, 12, 0, 0, 0, time.UTC))
 	r := &replaced{t: t, clock: at, client: clienttest.New(t, at), store: store,
 		items: map[ids.ID]int{}, rows: map[ids.ID]int{}, stored: map[ids.ID]rowstore.Job{},
-		order: map[ids.ID][]ids.ID{}, rest: map[ids.ID]bool{}, due: map[ids.ID]bool{}}
+		order: map[ids.ID][]ids.ID{}, rest: map[ids.ID]bool{}, stopped: map[ids.ID]bool{},
+		due: map[ids.ID]bool{}}
 	r.client.Must(t, client.OpenCustomer{Customer: "ann", Entry: r.ids.New()})
 	r.client.Must(t, client.AdjustWallet{Customer: "ann", Entry: r.ids.New(), Amount: 1e9})
 	for range 2 {
@@ -105,8 +107,11 @@ func (r *replaced) put(job rowstore.Job, items int) {
 	r.rows[job.ID], r.stored[job.ID] = items, job
 }
 
-// end settles an open run and closes it.
-func (r *replaced) end(n int) {
+// end stops an open run and closes it.
+func (r *replaced) end(n int) { r.endAs(n, true) }
+
+// endAs settles the first link of an open run and stops it, or settles both. Then it closes it.
+func (r *replaced) endAs(n int, stop bool) {
 	job := r.open[n]
 	r.open = slices.Delete(r.open, n, n+1)
 	items := r.items[job.ID]
@@ -115,16 +120,24 @@ func (r *replaced) end(n int) {
 		first.Outcome, first.PriceRow = model.Delivered, "tier:plain"
 		first.Quantity, first.Items = 1, uint32(items)
 	}
-	r.client.Dispatch(r.t, job.ID, 0)
-	if err := r.client.Settle(r.t.Context(), []model.Receipt{first}, nil); err != nil {
+	receipts, links := []model.Receipt{first}, []uint32{0}
+	if !stop {
+		receipts = append(receipts, model.Receipt{Job: job.ID, Unit: model.Unit{Seq: 1},
+			Outcome: model.Errored, Last: true})
+		links = append(links, 1)
+	}
+	r.client.Dispatch(r.t, job.ID, links...)
+	if err := r.client.Settle(r.t.Context(), receipts, nil); err != nil {
 		r.t.Fatal(err)
 	}
-	r.client.Must(r.t, client.StopRun{Customer: "ann", Job: job.ID})
+	if stop {
+		r.client.Must(r.t, client.StopRun{Customer: "ann", Job: job.ID})
+	}
 	if err := r.store.Seal(r.t.Context(), job.ID, nil); err != nil {
 		r.t.Fatal(err)
 	}
 	r.client.CloseRun(r.t, job.ID)
-	r.due[job.Scraper] = true
+	r.due[job.Scraper], r.stopped[job.ID] = true, stop
 	if items > 0 {
 		r.order[job.Scraper] = append(r.order[job.Scraper], job.ID)
 	}
@@ -132,6 +145,12 @@ func (r *replaced) end(n int) {
 
 // retain steps retention until it rests. It dies at the point numbered dies; 0: at none.
 func (r *replaced) retain(dies int) {
+	view, lasts := r.client.View(), map[ids.ID]int{} // the rows of last runs
+	for _, scraper := range r.scrapers {
+		if last := r.lastRun(view, scraper); last != nil {
+			lasts[last.ID] = r.rows[last.ID]
+		}
+	}
 	died := false
 	step := func(item work.Item) (outcome work.Outcome) {
 		defer func() { died = recover() != nil }()
@@ -157,19 +176,40 @@ func (r *replaced) retain(dies int) {
 		}
 	}
 	for scraper := range r.due {
-		count := client.Retained(r.client.View(), r.client.View().Scraper(scraper))
+		count := client.Retained(view, view.Scraper(scraper))
 		if count == 0 {
 			continue
 		}
 		for _, job := range slices.Backward(r.order[scraper]) {
 			if count <= 0 {
 				r.rows[job] = 0
-			} else if !r.rest[job] {
+			} else if group := view.Group(r.stored[job].Group); !r.rest[job] &&
+				!(r.stopped[job] && group.Quarantine) {
 				count--
 			}
 		}
 	}
 	clear(r.due)
+	for last, rows := range lasts {
+		if r.rows[last] != rows {
+			r.t.Fatalf("the last run %s has lost its rows", last)
+		}
+	}
+}
+
+// lastRun returns the scraper's last run (decision 45).
+func (r *replaced) lastRun(view *client.View, scraper ids.ID) (last *client.Job) {
+	err := client.NewHistory(r.store).ScraperRuns(r.t.Context(), view, scraper,
+		func(job *client.Job) bool {
+			if client.Counts(view, job) {
+				last = job
+			}
+			return last == nil
+		})
+	if err != nil {
+		r.t.Fatal(err)
+	}
+	return last
 }
 
 func (r *replaced) check() {
@@ -183,7 +223,8 @@ func (r *replaced) check() {
 }
 
 // TestRetentionKeepsTheNewest: the rows of each scraper's newest runs stay, as many as configured.
-// So do those of open and unknown runs. It does not matter what was moved or has left the state.
+// So do those of open and unknown runs, and those of the last run, whatever its group's quarantine.
+// It does not matter what was moved or has left the state.
 func TestRetentionKeepsTheNewest(t *testing.T) {
 	rapid.Check(t, func(rt *rapid.T) {
 		store, err := sqlite.Open(sqlite.Config{Dir: t.TempDir()})
@@ -206,13 +247,16 @@ func TestRetentionKeepsTheNewest(t *testing.T) {
 					rapid.Bool().Draw(rt, "rest"))
 			case 3, 4:
 				if len(r.open) > 0 {
-					r.end(rapid.IntRange(0, len(r.open)-1).Draw(rt, "run"))
+					r.endAs(rapid.IntRange(0, len(r.open)-1).Draw(rt, "run"),
+						rapid.Bool().Draw(rt, "stop"))
 				}
 			case 5:
 				r.client.Must(t, client.PutRetention{Customer: "ann", Scraper: r.scrapers[n],
 					Count: count.Draw(rt, "count")})
 			case 6:
-				r.group(n%2, count.Draw(rt, "count"), false)
+				r.client.Must(t, client.PutGroup{ID: r.groups[n%2], Customer: "ann",
+					Name: fmt.Sprint(n), Retention: count.Draw(rt, "count"),
+					Quarantine: rapid.Bool().Draw(rt, "quarantine")})
 			case 7:
 				r.move(n, rapid.IntRange(0, 1).Draw(rt, "group"), false)
 			case 8:

@@ -2673,7 +2673,7 @@ export interface components {
             name?: string | null;
             /** Format: date-time */
             readonly nextStart?: string | null;
-            /** @description A run counts, and its rows are read with the group's, once it is COMPLETED. A run that is unlike earlier ones counts once it is released */
+            /** @description A run counts once it is COMPLETED, and its rows are read once it has ended. A run that is unlike earlier ones counts once it is released */
             quarantine?: boolean | null;
             /** @description How many of each scraper's newest runs keep their rows; overrides the scrapers' own settings. Null: those apply */
             retentionCount?: number | null;
@@ -5747,7 +5747,7 @@ export interface operations {
     svc_profile_run: {
         parameters: {
             query: {
-                /** @description The run; it may still be going on */
+                /** @description The run; it may still be going on, unless its rows are hidden until it ends */
                 jobId: string;
             };
             header?: never;

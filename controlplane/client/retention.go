@@ -40,11 +40,16 @@ func Retained(v *View, s *Scraper) int {
 	return 0
 }
 
-// Replaces says whether a run counts as one of the newest. It must be closed and have brought rows.
-// Deleted and held runs do not count, nor do runs of kept bodies, whose pages another run paid for.
-// A run of links left over by another run adds to that run's rows. Runs of a list that may be such
-// a one do not count either.
+// Replaces says whether a run with rows counts as one of the newest. Only a run that can be the
+// last one does (decision 45). Otherwise the last run's rows would go.
 func Replaces(v *View, job *Job, scraper *Scraper) bool {
+	return bringsRows(v, job, scraper) && Counts(v, job)
+}
+
+// bringsRows says whether a closed run has brought rows of its own. Runs of kept bodies have not:
+// another run paid for their pages. A run of links left over by another run adds to that run's
+// rows. Runs of a list may be such a one.
+func bringsRows(v *View, job *Job, scraper *Scraper) bool {
 	return job.Closed && job.State != model.Failed && job.Items > 0 && !job.Rest &&
 		!(scraper.ListRun && v.MayBeRest(job)) &&
 		(!job.File || scraper.Spec.Type == model.File)
@@ -55,7 +60,7 @@ func Replaces(v *View, job *Job, scraper *Scraper) bool {
 func (h *History) NewestWithRows(ctx context.Context, v *View, scraper *Scraper) (*Job, error) {
 	var newest *Job
 	err := h.ScraperRuns(ctx, v, scraper.ID, func(job *Job) bool {
-		if Replaces(v, job, scraper) {
+		if bringsRows(v, job, scraper) {
 			newest = job
 		}
 		return newest == nil

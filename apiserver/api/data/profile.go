@@ -65,7 +65,7 @@ type NumberBucket struct {
 }
 
 type profileRequest struct {
-	JobID ids.ID `query:"jobId" required:"true" doc:"The run; it may still be going on"`
+	JobID ids.ID `query:"jobId" required:"true" doc:"The run; it may still be going on, unless its rows are hidden until it ends"`
 }
 
 // profile is GET /api/scraper/data/profile.
@@ -79,12 +79,16 @@ func (r Resource) profile() *operation.Operation {
 			"is fast even for long runs.",
 		Access: auth.Read, Agents: operation.Reads, Rate: limits.Read, Timeout: 5 * time.Minute,
 		Long:   true,
-		Errors: []fault.Code{fault.JobNotFound, fault.RowsGone},
+		Errors: []fault.Code{fault.JobNotFound, fault.JobNotEnded, fault.RowsGone},
 	}, func(ctx context.Context, from *operation.Caller, in *profileRequest) (RunProfile, error) {
 		job, err := ownership.ReadableJob(ctx, r.History, from.View, from.Customer, in.JobID,
 			"jobId")
 		if err != nil {
 			return RunProfile{}, err
+		}
+		if !job.Closed && slices.Contains(client.Hidden(from.View, job.Group), job.ID) {
+			return RunProfile{}, fault.Invalid(fault.JobNotEnded, "jobId",
+				"its rows are shown when the run has ended")
 		}
 		scope := client.ShownOf(from.View, job)
 		sums, err := r.sums(ctx, job, scope)

@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"shoal.dev/shoal/apiserver/internal/apitest"
+	"shoal.dev/shoal/controlplane/client"
 	"shoal.dev/shoal/pkg/ids"
 	"shoal.dev/shoal/pkg/model"
 	"shoal.dev/shoal/pkg/rowstore"
@@ -22,12 +23,15 @@ func (r *rig) quarantine(t *testing.T) {
 		Status: 200, Has: map[string]any{"quarantine": true, "name": "g"}})
 }
 
-// delivered makes a run with one row whose links are all settled, but that is not closed.
-func (r *rig) delivered(t *testing.T, scraper ids.ID, row string) ids.ID {
+// delivered makes a run of one page whose links are all settled, but that is not closed.
+func (r *rig) delivered(t *testing.T, scraper ids.ID, rows ...string) ids.ID {
 	t.Helper()
 	run := r.pending(t, scraper)
 	page := &model.Page{Job: run, Fetch: r.IDs.New(), Outcome: model.Delivered,
-		PriceRow: "tier:plain", Quantity: 1, Last: true, Rows: [][]byte{[]byte(row)}}
+		PriceRow: "tier:plain", Quantity: 1, Last: true}
+	for _, row := range rows {
+		page.Rows = append(page.Rows, []byte(row))
+	}
 	receipts, err := r.store.PutPages(t.Context(), []rowstore.PageWrite{{Page: page,
 		Job: rowstore.Job{ID: run, Customer: "alice", Group: r.group, Scraper: scraper,
 			Started: 1}}})
@@ -42,7 +46,8 @@ func (r *rig) delivered(t *testing.T, scraper ids.ID, row string) ids.ID {
 }
 
 // In a group with quarantine a run counts once it is COMPLETED, or released if it was held back.
-// Its id always gives access to it, and its record tells why it is held (decision 45).
+// Its id gives access to it once it has ended, and its record tells why it is held. A stopped run
+// is read, too, but never is the last one (decision 45).
 func TestQuarantine(t *testing.T) {
 	r := start(t)
 	lastRun := func(want string) {
@@ -71,6 +76,8 @@ func TestQuarantine(t *testing.T) {
 	job := r.delivered(t, r.shop, `{"n":9}`)
 	lastRun("678")
 	rowsOf(job, "")
+	r.Run(t, apitest.Scenario{Name: "no profile yet", As: apitest.User, Do: profileOf(job),
+		Status: 409, Code: "job_not_ended"})
 	r.Client.HoldRun(t, job, "few rows")
 	lastRun("678")
 	rowsOf(job, "9")
@@ -99,4 +106,14 @@ func TestQuarantine(t *testing.T) {
 	lastRun("9")
 	r.ended(t, r.shop, model.Stopped)
 	lastRun("9")
+	stopped := r.delivered(t, r.shop, `{"n":5}`)
+	r.Client.Must(t, client.StopRun{Customer: "alice", Job: stopped})
+	r.Client.CloseRun(t, stopped)
+	lastRun("9")
+	rowsOf(stopped, "5")
+	whole := r.Call(t, apitest.Scenario{As: apitest.User, Status: 200,
+		Do: "GET /api/scraper/data?scraperId=" + r.shop.String()})
+	if got := numbers(whole, "items"); got != "12367895" {
+		t.Errorf("a read of all rows has %s", got)
+	}
 }

@@ -178,6 +178,8 @@ func (in *readRequest) scopesAt(ctx context.Context, history *client.History,
 	}
 	if in.Cursor == "" {
 		at.Seen = in.see(from.View, owner, scopes)
+	} else if at.lacksSeen(from.View, whole, scopes) {
+		return nil, api.RefuseCursor()
 	}
 	return scopes, at.Seen.hide(from.View, scopes)
 }

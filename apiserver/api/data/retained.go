@@ -99,7 +99,7 @@ func (in *selection) replacedAway(ctx context.Context, r Resource, v *client.Vie
 		switch {
 		case job.Started*1000 < since:
 			return false // older ones expire
-		case !client.Replaces(v, job, s) || job.Index > at.Files || shownNoMore(v, job.ID),
+		case !client.Replaces(v, job, s) || job.Index > at.Files,
 			!at.Newest.has(job.Queued, job.ID),
 			!in.JobID.IsZero() && in.JobID != job.ID,
 			!in.GroupID.IsZero() && in.GroupID != job.Group:
@@ -148,7 +148,7 @@ func (in *selection) retainedAway(ctx context.Context, h *client.History, v *cli
 		switch {
 		case before == count || job.Started*1000 < since:
 			return false // older runs were already gone, or expire
-		case !job.Closed || job.Items == 0 || shownNoMore(v, job.ID):
+		case !job.Closed || job.Items == 0 || v.DeletedRun(job.ID) != nil:
 			return true
 		case kept == count && reads(job):
 			gone = true
@@ -182,9 +182,4 @@ func closedSince(v *client.View, s *client.Scraper, index uint64) bool {
 		return !closed
 	})
 	return closed
-}
-
-// shownNoMore reports whether a run's rows were deleted or are held back.
-func shownNoMore(v *client.View, job ids.ID) bool {
-	return v.DeletedRun(job) != nil || v.HeldRun(job) != nil
 }

@@ -62,6 +62,22 @@ func (r *retaining) rest(t *testing.T) {
 	}
 }
 
+// Retention removes the rows of a held run, too, once newer ones replace them: a cursor ends.
+func TestCursorsOfHeldRuns(t *testing.T) {
+	r := startRetaining(t)
+	r.quarantine(t)
+	r.Client.Must(t, client.PutRetention{Customer: "alice", Scraper: r.shop, Count: 1})
+	r.odd = "odd"
+	r.run(t, r.shop, `{"n":9}`, `{"n":10}`)
+	r.odd = ""
+	r.rest(t)
+	reads := map[string]string{"held run": "jobId=" + r.jobs[3].String()}
+	before := r.openReads(t, reads)
+	r.run(t, r.shop, `{"n":11}`)
+	r.rest(t)
+	r.readOn(t, "when its rows are gone", reads, before, "held run")
+}
+
 // A cursor is refused once retention removes rows of its read; it never returns fewer. A cursor of
 // other rows continues.
 func TestCursorsOfRetainedRuns(t *testing.T) {

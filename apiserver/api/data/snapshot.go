@@ -116,6 +116,17 @@ func hide(scopes []rowstore.Scope, hidden []ids.ID) {
 	}
 }
 
+// lacksSeen reports whether a read of whole has lost sight of an open run that was there when it
+// began: quarantine was switched on since. If only a hash of the hidden runs is known, hide tells.
+func (p *place) lacksSeen(v *client.View, whole rowstore.Scope, scopes []rowstore.Scope) bool {
+	return p.Newest.hidden != nil && slices.ContainsFunc(hiddenIn(v, scopes), func(id ids.ID) bool {
+		job := v.Job(id)
+		return job != nil && !job.Closed && p.Newest.has(job.Queued, job.ID) &&
+			(whole.Scraper.IsZero() || whole.Scraper == job.Scraper) &&
+			(whole.Jobs == nil || slices.Contains(whole.Jobs, job.ID))
+	})
+}
+
 // checkSeen refuses a cursor if its rows were deleted since it was made, or its runs are no longer
 // the latest. It checks after the page was read, with the newest view.
 func (in *readRequest) checkSeen(ctx context.Context, r Resource, from *operation.Caller,

@@ -222,6 +222,26 @@ func TestHiddenRunsStayHidden(t *testing.T) {
 	}
 }
 
+// Quarantine hides a run under way whose rows a read has begun to see. The read is refused, and not
+// shortened, until the run has ended. Other reads continue.
+func TestReadsEndByQuarantine(t *testing.T) {
+	r := start(t)
+	shop := r.scraper(t, "under way")
+	run := r.delivered(t, shop, `{"n":9}`, `{"n":0}`)
+	r.run(t, r.other, `{"n":1}`, `{"n":2}`)
+	group := "groupId=" + r.group.String()
+	reads := map[string]string{"group": group, "sorted": "sort=n,asc&" + group,
+		"latest": "isLastRun=true&" + group, "scraper": "scraperId=" + shop.String(),
+		"run": "jobId=" + run.String(), "other": "scraperId=" + r.shop.String(),
+		"other run": "jobId=" + r.jobs[2].String()}
+	before := r.openReads(t, reads)
+	r.quarantine(t)
+	r.readOn(t, "when the run is hidden", reads, before, "group", "sorted", "latest", "scraper",
+		"run")
+	r.Client.CloseRun(t, run)
+	r.readOn(t, "when it is shown again", reads, before)
+}
+
 // A run that was hidden at the call is not part of a kept export.
 func TestKeptExportsOfHiddenRuns(t *testing.T) {
 	k := startKeeper(t)

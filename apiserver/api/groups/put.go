@@ -33,7 +33,7 @@ type GroupInput struct {
 	NextStart           api.Time  `json:"nextStart" stamped:"true"`
 	ShouldMatchProducts *bool     `json:"shouldMatchProducts" doc:"Must be true for matching"`
 	RetentionCount      Retention `json:"retentionCount" doc:"How many of each scraper's newest runs keep their rows; overrides the scrapers' own settings. Null: those apply"`
-	Quarantine          *bool     `json:"quarantine" doc:"A run counts, and its rows are read with the group's, once it is COMPLETED. A run that is unlike earlier ones counts once it is released"`
+	Quarantine          *bool     `json:"quarantine" doc:"A run counts once it is COMPLETED, and its rows are read once it has ended. A run that is unlike earlier ones counts once it is released"`
 	// ChangeAlerts and ChangeAlertsKey are nil if the body leaves them out.
 	ChangeAlerts    []diff.Kind `json:"changeAlerts" unique:"true" max:"3" doc:"Which changes between runs the notice RUN_CHANGED reports: ADDED, REMOVED, CHANGED; empty: none"`
 	ChangeAlertsKey []string    `json:"changeAlertsKey" unique:"true" max:"5" each:"max=4096" doc:"Members that identify a row for RUN_CHANGED, such as sku; empty: as in comparisons of runs"`

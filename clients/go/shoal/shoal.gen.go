@@ -1987,7 +1987,7 @@ type GroupInput struct {
 	Name      *string    `json:"name,omitempty"`
 	NextStart *time.Time `json:"nextStart,omitempty"`
 
-	// Quarantine A run counts, and its rows are read with the group's, once it is COMPLETED. A run that is unlike earlier ones counts once it is released
+	// Quarantine A run counts once it is COMPLETED, and its rows are read once it has ended. A run that is unlike earlier ones counts once it is released
 	Quarantine *bool `json:"quarantine,omitempty"`
 
 	// RetentionCount How many of each scraper's newest runs keep their rows; overrides the scrapers' own settings. Null: those apply
@@ -4377,7 +4377,7 @@ type SvcPreviewDeleteRunDataParams struct {
 
 // SvcProfileRunParams defines parameters for SvcProfileRun.
 type SvcProfileRunParams struct {
-	// JobId The run; it may still be going on
+	// JobId The run; it may still be going on, unless its rows are hidden until it ends
 	JobId string `form:"jobId" json:"jobId"`
 }
 

@@ -134,6 +134,18 @@ func TestUncharged(t *testing.T) {
 			}
 			r.web.at("http://a.test/contact", hangs)
 		}, want: "PAGE_NOT_READABLE", fetches: 2, seconds: 15},
+		"the contact pages are down": {prepare: func(r *rig) {
+			for _, url := range []string{"http://a.test/contact", "http://a.test/imprint"} {
+				r.web.fails(url, -1,
+					web.Failure{Code: fault.PageStatus, Status: 503, Retry: true})
+			}
+		}, want: "PAGE_NOT_READABLE", fetches: 3, seconds: 5},
+		"one is missing, one is behind a wall": {prepare: func(r *rig) {
+			r.web.fails("http://a.test/contact", -1,
+				web.Failure{Code: fault.PageStatus, Status: 404})
+			r.web.fails("http://a.test/imprint", -1,
+				web.Failure{Code: fault.PageBlocked, Status: 404})
+		}, want: "PAGE_NOT_READABLE", fetches: 3, seconds: 5},
 		"crawl delay": {prepare: func(r *rig) { r.web.robots["a.test"] = 10 * time.Second },
 			want: "PAGE_NOT_READABLE", fetches: 1, seconds: 16},
 	} {
@@ -171,6 +183,24 @@ func TestUncharged(t *testing.T) {
 			})
 		})
 	}
+}
+
+// Missing contact pages hide no address: the website is charged.
+func TestMissingContactPages(t *testing.T) {
+	bubble(t, func(t *testing.T) {
+		r, _, stop := startContacts(t, func(r *rig, _ *Config) {
+			for url, status := range map[string]int{"http://a.test/contact": 404,
+				"http://a.test/imprint": 410} {
+				r.web.fails(url, -1,
+					web.Failure{Code: fault.PageStatus, Status: status})
+			}
+		})
+		defer stop()
+		r.send(r.task(0, "http://a.test/"))
+		if p := r.pages(1)[0]; status(t, p) != "NO_EMAIL_PUBLISHED" || p.Quantity != 2 {
+			t.Errorf("row is %s, charged %d", p.Rows, p.Quantity)
+		}
+	})
 }
 
 // A retry counts as one of the three fetches.

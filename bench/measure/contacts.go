@@ -101,7 +101,7 @@ func readContacts(reader *extract.Extractor, source *saved.Source, body []byte) 
 		last := &pages[len(pages)-1]
 		last.Kept, last.Body = got.Ask.Keep, nil
 		pages = append(pages, extract.Page{URL: got.Ask.URL, Asked: got.Ask.URL,
-			Code: fault.PageStatus})
+			Code: fault.PageStatus, Missing: true})
 		got, err = reader.Extract(pages...)
 	}
 	if err != nil || len(got.Rows) != 1 || json.Unmarshal(got.Rows[0], &row) != nil {

@@ -3,6 +3,7 @@ package auth
 import (
 	"context"
 	"log/slog"
+	"maps"
 	"net/netip"
 	"slices"
 	"sync"
@@ -16,22 +17,22 @@ import (
 const (
 	flushEvery   = time.Minute
 	flushTimeout = time.Second
-	// maxTouches bounds memory. Further keys and sessions of that minute keep their older time.
+	// maxTouches bounds memory. Further keys and sessions keep their older time.
 	maxTouches = 100_000
 	// touchBatch keeps a command far below the log's bound of 512 KiB.
 	touchBatch = 4_000
 )
 
 // Touches collects when keys and sessions were used, and from where. It reports them to the control
-// plane once a minute.
+// plane once a minute, and keeps each use until the control plane has it.
 type Touches struct {
 	client client.Client
 	clock  clock.Clock
 	log    *slog.Logger
 
 	mu       sync.Mutex
-	last     map[ids.ID]Use
-	sessions map[client.Hash]int64
+	keys     map[ids.ID]client.KeyTouch
+	sessions map[client.Hash]client.SessionTouch
 }
 
 // Use is one use of a key.
@@ -42,28 +43,29 @@ type Use struct {
 
 // NewTouches makes a collector; Run flushes it.
 func NewTouches(c client.Client, k clock.Clock, log *slog.Logger) *Touches {
-	return &Touches{client: c, clock: k, log: log, last: map[ids.ID]Use{},
-		sessions: map[client.Hash]int64{}}
+	return &Touches{client: c, clock: k, log: log, keys: map[ids.ID]client.KeyTouch{},
+		sessions: map[client.Hash]client.SessionTouch{}}
 }
 
 func (t *Touches) touch(key ids.ID, from netip.Addr) {
-	use := Use{At: t.clock.Now().UnixMilli()}
+	use := client.KeyTouch{ID: key, At: t.clock.Now().UnixMilli()}
 	if from.IsValid() {
 		use.Address = from.Unmap().WithZone("").String()
 	}
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	if _, known := t.last[key]; known || len(t.last) < maxTouches {
-		t.last[key] = use
+	if was, known := t.keys[key]; use.At >= was.At && (known || len(t.keys) < maxTouches) {
+		t.keys[key] = use
 	}
 }
 
 func (t *Touches) touchSession(session client.Hash) {
-	at := t.clock.Now().UnixMilli()
+	use := client.SessionTouch{Hash: session, At: t.clock.Now().UnixMilli()}
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	if _, known := t.sessions[session]; known || len(t.sessions) < maxTouches {
-		t.sessions[session] = at
+	was, known := t.sessions[session]
+	if use.At >= was.At && (known || len(t.sessions) < maxTouches) {
+		t.sessions[session] = use
 	}
 }
 
@@ -71,8 +73,8 @@ func (t *Touches) touchSession(session client.Hash) {
 func (t *Touches) LastUse(key *client.Key) Use {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	if here, known := t.last[key.ID]; known && here.At >= key.LastUsedAt {
-		return here
+	if here, known := t.keys[key.ID]; known && here.At >= key.LastUsedAt {
+		return Use{At: here.At, Address: here.Address}
 	}
 	return Use{At: key.LastUsedAt, Address: key.LastAddress}
 }
@@ -85,31 +87,41 @@ func (t *Touches) Run(ctx context.Context) {
 	t.flush(context.WithoutCancel(ctx))
 }
 
-// flush proposes what was collected. A failed proposal is dropped: the key's next use reports anew.
+// flush proposes what was collected.
 func (t *Touches) flush(ctx context.Context) {
-	t.mu.Lock()
-	gathered, used := t.last, t.sessions
-	t.last, t.sessions = map[ids.ID]Use{}, map[client.Hash]int64{}
-	t.mu.Unlock()
 	ctx, cancel := context.WithTimeout(ctx, flushTimeout)
 	defer cancel()
-	touches := make([]client.KeyTouch, 0, len(gathered))
-	for id, use := range gathered {
-		touches = append(touches, client.KeyTouch{ID: id, At: use.At, Address: use.Address})
-	}
-	for batch := range slices.Chunk(touches, touchBatch) {
-		if _, err := client.Do(ctx, t.client, client.TouchKeys{Keys: batch}, nil); err != nil {
-			t.log.Warn("last uses of keys are lost", "keys", len(batch), "error", err)
+	flushUses(t, "keys", t.keys, func(use client.KeyTouch) ids.ID { return use.ID },
+		func(batch []client.KeyTouch) error {
+			_, err := client.Do(ctx, t.client, client.TouchKeys{Keys: batch}, nil)
+			return err
+		})
+	flushUses(t, "sessions", t.sessions,
+		func(use client.SessionTouch) client.Hash { return use.Hash },
+		func(batch []client.SessionTouch) error {
+			_, err := client.Do(ctx, t.client, client.TouchSessions{Sessions: batch}, nil)
+			return err
+		})
+}
+
+// flushUses proposes uses, and forgets each that this node's state then has. After an error they
+// stay for the next flush; proposing them twice changes nothing.
+func flushUses[K, U comparable](t *Touches, of string, uses map[K]U, keyOf func(U) K,
+	propose func([]U) error) {
+	t.mu.Lock()
+	collected := slices.Collect(maps.Values(uses))
+	t.mu.Unlock()
+	for batch := range slices.Chunk(collected, touchBatch) {
+		if err := propose(batch); err != nil {
+			t.log.Warn("last uses are not recorded yet", "of", of, "uses", len(batch), "error", err)
+			continue
 		}
-	}
-	sessions := make([]client.SessionTouch, 0, len(used))
-	for hash, at := range used {
-		sessions = append(sessions, client.SessionTouch{Hash: hash, At: at})
-	}
-	for batch := range slices.Chunk(sessions, touchBatch) {
-		if _, err := client.Do(ctx, t.client, client.TouchSessions{Sessions: batch},
-			nil); err != nil {
-			t.log.Warn("last uses of sessions are lost", "sessions", len(batch), "error", err)
+		t.mu.Lock()
+		for _, use := range batch {
+			if key := keyOf(use); uses[key] == use { // not used again meanwhile
+				delete(uses, key)
+			}
 		}
+		t.mu.Unlock()
 	}
 }

@@ -162,7 +162,8 @@ func (t *Turn) unread(ctx context.Context, code fault.Code, answer frontier.Answ
 	t.lease.BeginReading(0, answer) // the unit's other pages are read
 	defer t.lease.EndReading(0)
 	next := t.extractPages(ctx,
-		extract.Page{URL: s.at, Asked: asked, At: t.units.config.Clock.Now(), Code: code})
+		extract.Page{URL: s.at, Asked: asked, At: t.units.config.Clock.Now(), Code: code,
+			Missing: t.isMissing(code)})
 	next.Answer = answer
 	return next
 }

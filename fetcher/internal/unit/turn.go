@@ -361,7 +361,7 @@ func (t *Turn) fail(code fault.Code) Step {
 // refuse ends a chain whose page the site does not give. If addresses are made by counting, a
 // missing page after the first is the empty page that ends the chain.
 func (t *Turn) refuse(code fault.Code) Step {
-	if t.unit.Page == 0 || !t.recipe.counts || code != fault.PageStatus || !t.isMissing() {
+	if t.unit.Page == 0 || !t.recipe.counts || !t.isMissing(code) {
 		return t.fail(code)
 	}
 	p := t.page()
@@ -369,10 +369,11 @@ func (t *Turn) refuse(code fault.Code) Step {
 	return Step{Page: p}
 }
 
-// isMissing says whether the last try found that the page does not exist.
-func (c *Chain) isMissing() bool {
+// isMissing says whether the code of the current page comes from an answer that it does not exist.
+func (c *Chain) isMissing(code fault.Code) bool {
 	n := len(c.fetch.tries)
-	return n > 0 && (c.fetch.tries[n-1].Status == 404 || c.fetch.tries[n-1].Status == 410)
+	return code == fault.PageStatus && n > 0 &&
+		(c.fetch.tries[n-1].Status == 404 || c.fetch.tries[n-1].Status == 410)
 }
 
 // followFailure decides what follows a try without a page: another try, the next tier, or the end.

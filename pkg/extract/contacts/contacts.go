@@ -118,7 +118,8 @@ type site struct {
 // findings is what matters of a page. It is kept instead of the body.
 type findings struct {
 	URL       string     `json:"url"`
-	Failed    fault.Code `json:"failed,omitempty"` // why the fetch failed
+	Failed    fault.Code `json:"failed,omitempty"`  // why the fetch failed
+	Missing   bool       `json:"missing,omitempty"` // the site has no such page
 	Verdict   verdict    `json:"verdict,omitempty"`
 	Addresses []address  `json:"addresses,omitempty"` // in the page's order, each once
 	Protected bool       `json:"protected,omitempty"` // an address is protected
@@ -146,7 +147,7 @@ func (s *site) learn(p page.Page) (findings, error) {
 				"what was kept of the page cannot be read")
 		}
 	case p.Code != "":
-		f.Failed = p.Code
+		f.Failed, f.Missing = p.Code, p.Missing
 	case p.CheckHTML() != nil:
 		f.Failed = fault.PageNotHTML
 	case isProfile(p.URL):
@@ -250,7 +251,7 @@ func (s *site) conclude() answer {
 		return a
 	}
 	a.status = None
-	if home.Verdict != readable || s.missedContacts(at) {
+	if home.Verdict != readable || s.missedContacts() {
 		a.status = NotReadable
 	}
 	for _, f := range s.pages[at:] {
@@ -261,16 +262,20 @@ func (s *site) conclude() answer {
 	return a
 }
 
-// missedContacts says that the site links to contact-type pages, but none could be read.
-func (s *site) missedContacts(at int) bool {
-	contacts := s.pages[at+1:]
-	for _, f := range contacts {
-		// A missing page hides nothing.
-		if f.Failed == fault.PageStatus || f.Failed == "" && f.Verdict == readable {
+// missedContacts says that none of the contact-type pages to which the site links could be read,
+// although it has one. A missing page hides nothing; one that refuses or fails may.
+func (s *site) missedContacts() bool {
+	home, at := s.home()
+	missing := 0
+	for _, f := range s.pages[at+1:] {
+		switch {
+		case f.Missing:
+			missing++
+		case f.Failed == "" && f.Verdict == readable:
 			return false
 		}
 	}
-	return len(contacts) > 0
+	return missing < len(home.Links)
 }
 
 // match returns the value of the column domain_match.

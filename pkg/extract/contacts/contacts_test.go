@@ -74,7 +74,7 @@ func (w website) fetch(url string) page.Page {
 	r, known := w.pages[url]
 	switch {
 	case !known:
-		p.Code = fault.PageStatus
+		p.Code, p.Missing = fault.PageStatus, true
 	case r.code != "":
 		p.Code = r.code
 	default:

@@ -3,6 +3,7 @@ package contacts
 import (
 	"fmt"
 	"strings"
+	"testing"
 
 	"shoal.dev/shoal/pkg/fault"
 )
@@ -111,6 +112,17 @@ var unreadableShapes = []shape{
 		d.put("", "")
 		d.pages[d.url(d.t.contactPath)] = response{code: fault.PageBlocked}
 		d.done(name, truth{status: NotReadable})
+	}},
+	{name: "contact-page-down", times: 3, make: func(d *draft, name string) {
+		d.links("c")
+		d.put("", "")
+		d.pages[d.url(d.t.contactPath)] = response{code: fault.PageStatus}
+		d.done(name, truth{status: NotReadable})
+	}},
+	{name: "contact-page-missing", times: 3, make: func(d *draft, name string) {
+		d.links("c")
+		d.put("", "")
+		d.done(name, truth{status: None})
 	}},
 	failing(fault.PageDNS, Unreachable), failing(fault.PageConnect, Unreachable),
 	failing(fault.PageTimeout, Unreachable),
@@ -257,4 +269,40 @@ var oddShapes = []shape{
 		d.put(d.t.contactPath, "<p>\xff\xfe \x00 "+a+" \xc3</p>")
 		d.done(name, found(d.url(d.t.contactPath), a))
 	}},
+}
+
+// A contact page that refuses or fails may hide an address, and a missing one hides none. One
+// that was read answers for the other.
+func TestUnreadContactPages(t *testing.T) {
+	const home = "https://www.firma-x.de/"
+	text := strings.Repeat("<p>Wir backen seit 1950 Brot und Kuchen in der Altstadt.</p>", 10)
+	links := text + `<a href="/kontakt">Kontakt</a> <a href="/impressum">Impressum</a>`
+	down, blocked := response{code: fault.PageStatus}, response{code: fault.PageBlocked}
+	botCheck := raw("<title>Just a moment...</title>")
+	redirects := raw(`<meta http-equiv="refresh" content="0; url=/start">`)
+	for name, c := range map[string]struct {
+		pages map[string]response // besides the home page; others are missing
+		want  Status
+	}{
+		"both missing":         {nil, None},
+		"down, missing":        {map[string]response{"kontakt": down}, NotReadable},
+		"missing, down":        {map[string]response{"impressum": down}, NotReadable},
+		"missing, blocked":     {map[string]response{"impressum": blocked}, NotReadable},
+		"missing, a bot check": {map[string]response{"impressum": botCheck}, NotReadable},
+		"down, read": {map[string]response{"kontakt": down,
+			"impressum": raw(text)}, None},
+		"read, down": {map[string]response{"kontakt": raw(text),
+			"impressum": down}, None},
+		"missing, read": {map[string]response{"impressum": raw(text)}, None},
+		"missing, no fetch is left": {map[string]response{"": redirects,
+			"start": raw(links)}, NotReadable},
+	} {
+		w := website{name: name, url: home, pages: map[string]response{home: raw(links)}}
+		for path, r := range c.pages {
+			w.pages[home+path] = r
+		}
+		if got, free, _ := visit(t, w); got.Status != c.want || free != (c.want != None) {
+			t.Errorf("%s: %s, free %v, want %s", name, got.Status, free, c.want)
+		}
+	}
 }

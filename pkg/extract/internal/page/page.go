@@ -20,6 +20,8 @@ type Page struct {
 	// Code is why there is no page: a page code of pkg/fault. Only pages that an Ask requested have
 	// one, and first pages of a type that makes rows of failures.
 	Code fault.Code
+	// Missing says that the site has no such page: it answered 404 or 410, and Code is http_status.
+	Missing bool
 	// Asked is the address as listed, or as the Ask named it. At is when the page was read.
 	Asked string
 	At    time.Time

@@ -65,10 +65,10 @@ func (t *Trials) Sample(ctx context.Context, from *Caller, id ids.ID, useCache b
 }
 
 // sampleKey identifies the cached sample of a scraper as it is now, by all that decides its rows. A
-// list, a start address or an engine may change without a new revision.
+// list, a start address, an engine or the tiers may change without a new revision.
 func sampleKey(scraper *client.Scraper, recipe model.Recipe, url string) string {
-	return fmt.Sprintf("sample %s %d %x %x", scraper.ID, scraper.Revision, xxh3.Hash(recipe.Schema),
-		xxh3.HashString(url))
+	return fmt.Sprintf("sample %s %d %d %x %x", scraper.ID, scraper.Revision, scraper.Spec.Tiers(),
+		xxh3.Hash(recipe.Schema), xxh3.HashString(url))
 }
 
 // sampleOf is the trial of a scraper's first page, without the recipe.

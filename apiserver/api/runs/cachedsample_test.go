@@ -36,9 +36,11 @@ type scraperChange struct {
 // scraperChanges are the members of a scraper, by their path.
 var scraperChanges = map[string]scraperChange{
 	"name":             {kept: true, make: func(s *model.Scraper, _ ids.ID) { s.Name = "other" }},
-	"schedule":         {kept: true, make: func(s *model.Scraper, _ ids.ID) { s.Schedule = "0 6 * * *" }},
+	"schedule":         {kept: true, make: scheduled},
 	"scheduleTimezone": {kept: true, base: scheduled, make: inBerlin},
-	"type":             {make: func(s *model.Scraper, _ ids.ID) { s.Type = model.MultipleProducts }},
+	"type": {make: func(s *model.Scraper, _ ids.ID) {
+		s.Type = model.MultipleProducts
+	}},
 	"itemsConfig": {make: func(s *model.Scraper, _ ids.ID) {
 		s.ItemsConfig = []model.Field{{Name: "title", Selector: "h2", Kind: model.Text}}
 	}},

@@ -66,7 +66,8 @@ func (r Resource) harvest() *operation.Operation {
 	})
 }
 
-// siteOf is an address of the site whose sitemaps are a scraper's, and whether it ignores robots.txt.
+// siteOf is an address of the site whose sitemaps are a scraper's, and whether the scraper ignores
+// robots.txt.
 func siteOf(from *operation.Caller, id ids.ID) (url string, ignoresRobots bool, err error) {
 	scraper, err := ownership.Scraper(from.View, from.Customer, id, "scraperId")
 	if err != nil {

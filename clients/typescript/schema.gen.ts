@@ -1685,7 +1685,7 @@ export interface paths {
         };
         /**
          * Runs a scraper on its first page and returns the rows
-         * @description It fetches the first page of the start address, or of the first address of the newest list. The page is charged like any other. A sample from the cache costs nothing. The rows are returned but not stored. If there are none, the header Shoal-Reason says why. At most 1,000 rows and about 768 KiB are returned. The call waits up to 55 s; disconnecting ends the run.
+         * @description It fetches the page that a run would read first. That is the next link of the scraper's site, else the start address, else the first address of the newest list. The page is charged like any other. A sample from the cache costs nothing. The rows are returned but not stored. If there are none, the header Shoal-Reason says why. At most 1,000 rows and about 768 KiB are returned. The call waits up to 55 s; disconnecting ends the run.
          */
         get: operations["svc_get_scraper_sample_data"];
         put?: never;
@@ -3217,7 +3217,7 @@ export interface components {
             params?: {
                 [key: string]: unknown;
             };
-            /** @description Field to read; null if the row does not have it */
+            /** @description Field to read; a leading _ is dropped, as in itemsConfig. Null if the row does not have it */
             sourceField: string;
         };
         PostProcessRuleInput: {
@@ -3237,7 +3237,7 @@ export interface components {
             params?: {
                 [key: string]: unknown;
             } | null;
-            /** @description Field to read; null if the row does not have it */
+            /** @description Field to read; a leading _ is dropped, as in itemsConfig. Null if the row does not have it */
             sourceField: string;
         };
         Prelaunch: {

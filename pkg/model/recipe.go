@@ -58,7 +58,11 @@ type Field struct {
 }
 
 // Column returns the field's name in rows.
-func (f *Field) Column() string { return strings.TrimLeft(f.Name, "_") }
+func (f *Field) Column() string { return ColumnOf(f.Name) }
+
+// ColumnOf returns the name in rows of what a customer names. It has no leading underscore, since
+// those are the server's (decision 20).
+func ColumnOf(name string) string { return strings.TrimLeft(name, "_") }
 
 // PaginationType is how a page leads to the next one (decision 14).
 type PaginationType string

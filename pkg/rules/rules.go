@@ -130,10 +130,12 @@ func (c *checker) invalid(member, format string, args ...any) {
 }
 
 func (c *checker) compile(r *model.PostProcessRule) rule {
-	if r.SourceField == "" || utf8.RuneCountInString(r.SourceField) > maxName {
-		c.invalid("sourceField", "the name of a field of 1 to %d characters is needed", maxName)
+	source := model.ColumnOf(r.SourceField)
+	if source == "" || utf8.RuneCountInString(r.SourceField) > maxName {
+		c.invalid("sourceField", "the name of a field of 1 to %d characters is needed; leading "+
+			"underscores do not count", maxName)
 	}
-	if problem := badOutput(r); problem != "" {
+	if problem := badOutput(r.OutputField, source); problem != "" {
 		c.invalid("outputField", "%s", problem)
 	}
 	switch r.OutputType {
@@ -141,7 +143,7 @@ func (c *checker) compile(r *model.PostProcessRule) rule {
 	default:
 		c.invalid("outputType", "must be one of NUMBER, TEXT, BOOLEAN")
 	}
-	compiled := rule{source: r.SourceField, output: r.OutputField,
+	compiled := rule{source: source, output: r.OutputField,
 		converts: Kind(r.Kind) == CurrencyConvert}
 	params := c.params(r.Params)
 	switch Kind(r.Kind) {
@@ -157,12 +159,12 @@ func (c *checker) compile(r *model.PostProcessRule) rule {
 	return compiled
 }
 
-func badOutput(r *model.PostProcessRule) string {
-	name := r.OutputField
+// badOutput says what is wrong with the name of a column to write, from the column source.
+func badOutput(name, source string) string {
 	switch {
 	case strings.TrimSpace(name) == "" || utf8.RuneCountInString(name) > maxName:
 		return fmt.Sprintf("a name of 1 to %d characters is needed", maxName)
-	case name == r.SourceField:
+	case name == source:
 		return "must differ from sourceField"
 	case strings.HasPrefix(name, "_") || slices.Contains(reserved, name):
 		return "the name is reserved for the system"

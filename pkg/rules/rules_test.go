@@ -11,6 +11,7 @@ import (
 
 	"pgregory.net/rapid"
 
+	"shoal.dev/shoal/pkg/extract"
 	"shoal.dev/shoal/pkg/fault"
 	"shoal.dev/shoal/pkg/model"
 	"shoal.dev/shoal/pkg/rules/ecb"
@@ -138,6 +139,32 @@ func TestChain(t *testing.T) {
 	}
 }
 
+// TestSourceIsAField: itemsConfig and rules name a field alike, though its column has no leading
+// underscore.
+func TestSourceIsAField(t *testing.T) {
+	extractor, err := extract.Compile(model.Recipe{Type: model.SingleProduct,
+		Fields: []model.Field{{Name: "_stock", Selector: "p", Kind: model.Text}}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	page, err := extractor.Extract(extract.Page{URL: "https://shop.test/",
+		Body: []byte(`<p>yes</p>`)})
+	if err != nil {
+		t.Fatal(err)
+	}
+	rule := ruleOf(EnumMap, `{"mapping":{"yes":true},"default":false}`)
+	for _, rule.SourceField = range []string{"_stock", "stock", "__stock"} {
+		compiled, faults := Compile([]model.PostProcessRule{rule})
+		if len(faults) > 0 {
+			t.Fatal(faults)
+		}
+		rows, err := compiled.ApplyAll(t.Context(), page.Rows, Day{}, MaxRowBytes)
+		if want := `[{"stock":"yes","b":true}]`; err != nil || fmt.Sprintf("%s", rows) != want {
+			t.Errorf("%s: rows are %s, %v; want %s", rule.SourceField, rows, err, want)
+		}
+	}
+}
+
 func TestAmounts(t *testing.T) {
 	for text, want := range map[string]string{
 		`12`: "12", `12.50`: "12.5", `-0.5`: "-0.5", `1E2`: "100",
@@ -176,6 +203,8 @@ func TestCheck(t *testing.T) {
 	}{
 		"nothing":      {model.PostProcessRule{}, "sourceField outputField kind"},
 		"same field":   {named("a", "a"), "outputField"},
+		"same column":  {named("__a", "a"), "outputField"},
+		"no column":    {named("__", "a"), "sourceField"},
 		"system field": {named("a", "_a"), "outputField"},
 		"date":         {named("a", "date"), "outputField"},
 		"group":        {named("a", "group"), "outputField"},

@@ -7,6 +7,8 @@ import (
 	"strings"
 	"unicode"
 	"unicode/utf8"
+
+	"shoal.dev/shoal/pkg/model"
 )
 
 // found is a schema with its JSON pointer, "" for the document itself.
@@ -37,7 +39,7 @@ func (c *check) rowOf(root *node) found {
 		if problem := badName(name); problem != "" {
 			c.report(field+".properties", "%.100q: %s", name, problem)
 		}
-		column := columnOf(name)
+		column := model.ColumnOf(name)
 		if columns[column] {
 			c.report(field+".properties", "%.100q: another property has this name; leading "+
 				"underscores do not count", name)
@@ -47,13 +49,9 @@ func (c *check) rowOf(root *node) found {
 	return row
 }
 
-// columnOf returns the name of a row's property in the store. It has no leading underscore, since
-// those are the server's.
-func columnOf(name string) string { return strings.TrimLeft(name, "_") }
-
 // badName says what is wrong with the name of a row's property, which becomes a column.
 func badName(name string) string {
-	column := columnOf(name)
+	column := model.ColumnOf(name)
 	switch {
 	case strings.TrimSpace(column) == "":
 		return "a name is needed; leading underscores do not count"

@@ -14,6 +14,7 @@ import (
 	"github.com/santhosh-tekuri/jsonschema/v6"
 
 	"shoal.dev/shoal/pkg/fault"
+	"shoal.dev/shoal/pkg/model"
 	"shoal.dev/shoal/pkg/pattern"
 )
 
@@ -60,7 +61,7 @@ type Property struct {
 }
 
 // Column returns the name of a row's property in the store.
-func (p *Property) Column() string { return columnOf(p.Name) }
+func (p *Property) Column() string { return model.ColumnOf(p.Name) }
 
 // Is reports whether the property may have a type. A property without types may have any.
 func (p *Property) Is(kind string) bool {

@@ -55,22 +55,12 @@ func (r Resource) merge() *operation.Operation {
 		Errors: []fault.Code{fault.NotFound, fault.NothingMerged, fault.AlreadyRunning,
 			fault.IngestCapacity, fault.IngestCapacityGlobal, fault.OutOfSpace},
 	}, func(ctx context.Context, from *operation.Caller, in *mergeRequest) (Merged, error) {
-		base, err := ownership.Group(from.View, from.Customer, in.Group, "id")
-		if err != nil {
+		runs, err := r.mergeable(ctx, from, in)
+		if err != nil && !from.Repeats() { // a repeated call waits for its merge
 			return Merged{}, err
-		}
-		runs, err := r.latest(ctx, from.View, base, in.Runs)
-		if err != nil {
-			return Merged{}, err
-		}
-		claim := from.View.Claim(from.Customer, from.Call.Operation, from.Call.Key)
-		if len(runs) < 2 && (claim == nil || !claim.Done) { // a repeated call waits for its merge
-			return Merged{}, fault.New(fault.NothingMerged, "two runs are needed that are the "+
-				"latest COMPLETED ones of scrapers of the group; of those that are named, %d of "+
-				"%d are", len(runs), len(in.Runs))
 		}
 		begun, err := client.Do(ctx, r.Client, client.BeginResult{Job: r.IDs.New(),
-			Customer: from.Customer, Group: base.ID, Made: client.Enriched, Kind: work.Merge,
+			Customer: from.Customer, Group: in.Group, Made: client.Enriched, Kind: work.Merge,
 			NewGroup: r.IDs.New(), NewScraper: r.IDs.New(),
 			Args: client.AppendMerge(nil, runs)}, from.Call)
 		if fault.CodeOf(err) == fault.AlreadyRunning {
@@ -82,6 +72,22 @@ func (r Resource) merge() *operation.Operation {
 		from.Job = begun.Job
 		return r.awaitMerge(ctx, from, begun.Job)
 	})
+}
+
+// mergeable returns the runs to merge: at least two.
+func (r Resource) mergeable(ctx context.Context, from *operation.Caller,
+	in *mergeRequest) ([]ids.ID, error) {
+	base, err := ownership.Group(from.View, from.Customer, in.Group, "id")
+	if err != nil {
+		return nil, err
+	}
+	runs, err := r.latest(ctx, from.View, base, in.Runs)
+	if err == nil && len(runs) < 2 {
+		err = fault.New(fault.NothingMerged, "two runs are needed that are the latest COMPLETED "+
+			"ones of scrapers of the group; of those that are named, %d of %d are", len(runs),
+			len(in.Runs))
+	}
+	return runs, err
 }
 
 // latest filters the named runs to the latest COMPLETED ones of the group's scrapers.

@@ -34,26 +34,35 @@ func (r Resource) match() *operation.Operation {
 	}, func(ctx context.Context, from *operation.Caller, in *struct {
 		ID ids.ID `path:"id"`
 	}) (operation.None, error) {
-		base, err := ownership.Group(from.View, from.Customer, in.ID, "id")
-		if err != nil {
+		catalogue, err := catalogueFor(from, in.ID)
+		if err != nil && !from.Repeats() {
 			return operation.None{}, err
 		}
-		catalogue := from.View.CatalogueIn(client.CatalogueReady)
-		switch {
-		case !base.ShouldMatchProducts:
-			return operation.None{}, fault.Invalid(fault.InvalidRequest, "shouldMatchProducts",
-				"must be true of the group")
-		case catalogue == nil:
-			return operation.None{}, fault.New(fault.InvalidRequest,
-				"the operator of the service has sent no catalogue of products yet")
-		}
 		begun, err := client.Do(ctx, r.Client, client.BeginResult{Job: r.IDs.New(),
-			Customer: from.Customer, Group: base.ID, Made: client.Matched, Kind: work.Match,
-			NewGroup: r.IDs.New(), NewScraper: r.IDs.New(), Args: catalogue.ID[:]}, from.Call)
+			Customer: from.Customer, Group: in.ID, Made: client.Matched, Kind: work.Match,
+			NewGroup: r.IDs.New(), NewScraper: r.IDs.New(), Args: catalogue[:]}, from.Call)
 		if fault.CodeOf(err) == fault.AlreadyRunning {
 			err = fault.New(fault.InvalidRequest, "a match of the group is under way")
 		}
 		from.Job = begun.Job
 		return operation.None{}, err
 	})
+}
+
+// catalogueFor is the catalogue with whose products a group can be matched now.
+func catalogueFor(from *operation.Caller, group ids.ID) (ids.ID, error) {
+	base, err := ownership.Group(from.View, from.Customer, group, "id")
+	if err != nil {
+		return ids.ID{}, err
+	}
+	if !base.ShouldMatchProducts {
+		return ids.ID{}, fault.Invalid(fault.InvalidRequest, "shouldMatchProducts",
+			"must be true of the group")
+	}
+	catalogue := from.View.CatalogueIn(client.CatalogueReady)
+	if catalogue == nil {
+		return ids.ID{}, fault.New(fault.InvalidRequest,
+			"the operator of the service has sent no catalogue of products yet")
+	}
+	return catalogue.ID, nil
 }

@@ -1,6 +1,7 @@
 package groups
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -105,15 +106,15 @@ func (r Resource) put() *operation.Operation {
 			fault.FeatureNotInPlan},
 	}, func(ctx context.Context, from *operation.Caller, in *putRequest) (Group, error) {
 		put, err := in.Body.over(from)
-		if err != nil {
+		if err == nil {
+			err = r.checkStartType(from, &put)
+		}
+		if err != nil && !from.Repeats() {
 			return Group{}, err
 		}
 		if put.Create {
 			put.ID = r.IDs.New()
 			put.Cap = r.Plans.CapOf(from.View, from.Customer, plans.MaxGroups)
-		}
-		if err := r.checkStartType(from, &put); err != nil {
-			return Group{}, err
 		}
 		if put.DataTable == "" {
 			put.DataTable = tableName(put.Name)
@@ -144,14 +145,16 @@ func (r Resource) checkStartType(from *operation.Caller, put *client.PutGroup) e
 	return r.Plans.Check(from.View, from.Customer, needs)
 }
 
-// over makes the command. Members that the body leaves out stay as they are, or get a default.
+// over makes the command. Members that the body leaves out stay as they are, or get a default. The
+// command has what the body names even beside an error, since a repeated call is answered by it.
 func (b *GroupInput) over(from *operation.Caller) (client.PutGroup, error) {
 	put := client.PutGroup{Create: b.ID.IsZero(), ID: b.ID, Customer: from.Customer,
 		StartType: "MANUAL"}
+	var missing error
 	if !put.Create {
-		known, err := ownership.Group(from.View, from.Customer, b.ID, "id")
-		if err != nil {
-			return put, err
+		var known *client.Group
+		if known, missing = ownership.Group(from.View, from.Customer, b.ID, "id"); missing != nil {
+			known = &client.Group{}
 		}
 		put.Name, put.DataTable = known.Name, known.DataTable
 		put.StartType, put.ShouldMatchProducts = known.StartType, known.ShouldMatchProducts
@@ -171,7 +174,7 @@ func (b *GroupInput) over(from *operation.Caller) (client.PutGroup, error) {
 	setNamed(&put.ShouldMatchProducts, b.ShouldMatchProducts)
 	var err error
 	put.Alerts, err = b.alerts(put.Alerts, put.Retention)
-	return put, err
+	return put, cmp.Or(missing, err)
 }
 
 // left returns the members that the body leaves out.

@@ -26,14 +26,15 @@ func (r Resource) sample() *operation.Operation {
 		ID: sampleID, Routes: operation.Routes("GET /api/scraper/{id}/get-sample-data"),
 		Group:   group,
 		Summary: "Runs a scraper on its first page and returns the rows",
-		Description: "It fetches the first page of the start address, or of the first address " +
-			"of the newest list. The page is charged like any other. A sample from the cache " +
-			"costs nothing. The rows are returned but not stored. If there are none, the " +
-			"header Shoal-Reason says why. At most 1,000 rows and about 768 KiB are returned. " +
-			"The call waits up to 55 s; disconnecting ends the run.",
+		Description: "It fetches the page that a run would read first. That is the next link " +
+			"of the scraper's site, else the start address, else the first address of the " +
+			"newest list. The page is charged like any other. A sample from the cache costs " +
+			"nothing. The rows are returned but not stored. If there are none, the header " +
+			"Shoal-Reason says why. At most 1,000 rows and about 768 KiB are returned. The " +
+			"call waits up to 55 s; disconnecting ends the run.",
 		Access: auth.Read, Agents: operation.Spends, Rate: limits.Sample, Timeout: trial.Timeout,
 		Errors: append([]fault.Code{fault.NotFound, fault.TypeNotRunnable, fault.SchemaGone,
-			fault.SearchNotConfigured}, trial.Errors()...),
+			fault.SearchNotConfigured, fault.StartURLsUnreachable}, trial.Errors()...),
 	}, func(ctx context.Context, from *operation.Caller, in *sampleRequest) ([]api.Row, error) {
 		by := api.Trying(from, sampleID)
 		rows, err := r.Trials.Sample(ctx, by, in.ID, in.UseCache, in.MaxCharge)

@@ -124,6 +124,35 @@ func TestSampleOfAList(t *testing.T) {
 	}
 }
 
+// TestSampleOfASite: the sample and the run begin with the same page, or not at all.
+func TestSampleOfASite(t *testing.T) {
+	r := start(t)
+	r.site(t, "site", "https://shop.test/1", "https://shop.test/2")
+	id := r.Client.View().ScraperByName("alice", "site").ID.String()
+	wait := r.loop(t, delivered(`{"title":"a"}`))
+	sample := apitest.Scenario{Name: "sample", As: apitest.User, Status: 200,
+		Do: "GET /api/scraper/" + id + "/get-sample-data"}
+	r.Run(t, sample)
+	if urls := r.urls(t, wait().ID.String()); fmt.Sprint(urls) != "[https://shop.test/1]" {
+		t.Errorf("the sample is of %v", urls)
+	}
+	run := apitest.Scenario{Name: "run", As: apitest.User, Status: 200,
+		Do: "GET /api/scraper/" + id + "/run"}
+	job := r.Call(t, run).Text("jobId")
+	if urls := r.urls(t, job); len(urls) != 2 || urls[0] != "https://shop.test/1" {
+		t.Errorf("the run is of %v", urls)
+	}
+	r.finish(t, job, 2, 0, 1)
+	r.Run(t, apitest.Scenario{Name: "empty", As: apitest.User, Do: "PUT /api/scraper/site",
+		Header: key("empty"), Status: 200,
+		Body: fmt.Sprintf(`{"links":[],"name":"site","scraperRef":%q}`, id)})
+	for _, refused := range []apitest.Scenario{sample, run} {
+		refused.Status, refused.Code = 400, "start_urls_unreachable"
+		r.Run(t, refused)
+	}
+	r.nothingLeft(t)
+}
+
 // TestCachedSampleIsOfTheListAsItIs: a new list does not change the scraper, but changes its first
 // address.
 func TestCachedSampleIsOfTheListAsItIs(t *testing.T) {

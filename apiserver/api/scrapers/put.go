@@ -98,25 +98,8 @@ func (r Resource) save(ctx context.Context, from *operation.Caller, b *Scraper) 
 		Schema:      b.Schema, PostProcessRules: b.PostProcessRules, Schedule: b.Schedule,
 		ScheduleTimezone: b.ScheduleTimezone,
 		Config:           b.Config}
-	var known *client.Scraper
-	if !b.ID.IsZero() {
-		var err error
-		if known, err = ownership.Scraper(from.View, from.Customer, b.ID, "id"); err != nil {
-			return nil, fault.Invalid(fault.NotFound, "id", "there is no such scraper")
-		}
-	}
-	if spec.Schedule != "" && (known == nil || known.Spec.Schedule != spec.Schedule) {
-		if err := r.Plans.Check(from.View, from.Customer, plans.DailyScheduler); err != nil {
-			return nil, err
-		}
-	}
-	faults := append(r.check(from, &spec, known),
-		rules.Check(ctx, spec.PostProcessRules, r.ExchangeRates)...)
-	if _, err := ownership.Group(from.View, from.Customer, b.GroupRef, "groupRef"); err != nil {
-		faults = append(faults, noGroup())
-	}
-	if len(faults) > 0 {
-		return nil, faults
+	if err := r.checkSave(ctx, from, b, &spec); err != nil && !from.Repeats() {
+		return nil, err
 	}
 	put := client.PutScraper{Create: b.ID.IsZero(), ID: b.ID, Customer: from.Customer,
 		Group: b.GroupRef, Spec: spec}
@@ -132,6 +115,32 @@ func (r Resource) save(ctx context.Context, from *operation.Caller, b *Scraper) 
 		return nil, taken(r.Reader.View(), &put, err)
 	}
 	return &saved, err
+}
+
+// checkSave returns what is wrong with a scraper that is saved, by its body and by the state.
+func (r Resource) checkSave(ctx context.Context, from *operation.Caller, b *Scraper,
+	spec *model.Scraper) error {
+	var known *client.Scraper
+	if !b.ID.IsZero() {
+		var err error
+		if known, err = ownership.Scraper(from.View, from.Customer, b.ID, "id"); err != nil {
+			return fault.Invalid(fault.NotFound, "id", "there is no such scraper")
+		}
+	}
+	if spec.Schedule != "" && (known == nil || known.Spec.Schedule != spec.Schedule) {
+		if err := r.Plans.Check(from.View, from.Customer, plans.DailyScheduler); err != nil {
+			return err
+		}
+	}
+	faults := append(r.check(from, spec, known),
+		rules.Check(ctx, spec.PostProcessRules, r.ExchangeRates)...)
+	if _, err := ownership.Group(from.View, from.Customer, b.GroupRef, "groupRef"); err != nil {
+		faults = append(faults, noGroup())
+	}
+	if len(faults) > 0 {
+		return faults
+	}
+	return nil
 }
 
 // taken adds to a refusal which scraper has the name.

@@ -16,7 +16,6 @@ import (
 	"shoal.dev/shoal/pkg/address"
 	"shoal.dev/shoal/pkg/fault"
 	"shoal.dev/shoal/pkg/ids"
-	"shoal.dev/shoal/pkg/model"
 )
 
 const (
@@ -52,19 +51,14 @@ func (r Resource) harvest() *operation.Operation {
 		Errors: []fault.Code{fault.ScraperNotFound, fault.TypeNotRunnable, fault.HarvestRunning,
 			fault.LimitReached, fault.OutOfSpace, fault.SourceUnreachable, fault.SitemapMalformed},
 	}, func(ctx context.Context, from *operation.Caller, in *harvestRequest) (int64, error) {
-		scraper, err := ownership.Scraper(from.View, from.Customer, in.ScraperID, "scraperId")
-		if err != nil {
+		ask := client.AskHarvest{ID: r.IDs.New(), Customer: from.Customer, Scraper: in.ScraperID,
+			Cap: in.Cap, Operation: from.Call.Operation, Key: from.Call.Key}
+		var err error
+		if ask.URL, ask.IgnoreRobots, err = siteOf(from, in.ScraperID); err != nil &&
+			!from.Repeats() {
 			return 0, err
 		}
-		url, err := address.Canonical(launch.StartURL(&scraper.Spec))
-		if err != nil {
-			return 0, fault.Invalid(fault.TypeNotRunnable, "sourceConfig.url",
-				"the scraper has no address whose site has sitemaps")
-		}
-		asked, err := client.Do(ctx, r.Client, client.AskHarvest{ID: r.IDs.New(),
-			Customer: from.Customer, Scraper: scraper.ID, URL: url, Cap: in.Cap,
-			IgnoreRobots: ignoresRobots(&scraper.Spec), Operation: from.Call.Operation,
-			Key: from.Call.Key}, from.Call)
+		asked, err := client.Do(ctx, r.Client, ask, from.Call)
 		if err != nil {
 			return 0, err
 		}
@@ -72,10 +66,19 @@ func (r Resource) harvest() *operation.Operation {
 	})
 }
 
-// ignoresRobots reports whether a scraper ignores robots.txt.
-func ignoresRobots(spec *model.Scraper) bool {
-	return spec.Config != nil && spec.Config.Politeness != nil &&
-		spec.Config.Politeness.IgnoreRobots
+// siteOf is an address of the site whose sitemaps are a scraper's, and whether the scraper ignores
+// robots.txt.
+func siteOf(from *operation.Caller, id ids.ID) (url string, ignoresRobots bool, err error) {
+	scraper, err := ownership.Scraper(from.View, from.Customer, id, "scraperId")
+	if err != nil {
+		return "", false, err
+	}
+	if url, err = address.Canonical(launch.StartURL(&scraper.Spec)); err != nil {
+		return "", false, fault.Invalid(fault.TypeNotRunnable, "sourceConfig.url",
+			"the scraper has no address whose site has sitemaps")
+	}
+	config := scraper.Spec.Config
+	return url, config != nil && config.Politeness != nil && config.Politeness.IgnoreRobots, nil
 }
 
 // await waits for the end of a harvest, and returns its count of addresses, final or so far.

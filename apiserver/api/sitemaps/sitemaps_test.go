@@ -142,6 +142,12 @@ func TestHarvest(t *testing.T) {
 	capped := r.ask(apitest.LLM, "l", 200, "cap=3")
 	capped.Has = map[string]any{"": 3}
 	r.Run(t, no, foreign, reader, none, many, first, again, other, capped)
+	scraper := r.Client.View().Scraper(r.scraper)
+	r.Client.Must(t, client.PutScraper{ID: r.scraper, Customer: "alice", Group: scraper.Group,
+		Spec: model.Scraper{Name: "s", Type: model.SingleProduct}})
+	late := r.ask(apitest.User, "m", 400, "")
+	late.Code = "type_not_runnable" // it has no address any more
+	r.Run(t, late, again)
 }
 
 // A repeated call that waits does not count against the rate limit of harvests.

@@ -1,6 +1,7 @@
 package uploads_test
 
 import (
+	"strings"
 	"testing"
 	"time"
 
@@ -84,5 +85,7 @@ func TestMatchOfGroup(t *testing.T) {
 		t.Errorf("%d rows, %v", left, err)
 	}
 	r.Client.Must(t, client.ChooseFree{Customer: "alice"})
-	r.Run(t, r.match("the plan", "i", 402, "feature_not_in_plan"))
+	group.Header = map[string]string{"Idempotency-Key": "no match"}
+	group.Body = strings.Replace(group.Body, "true", "false", 1)
+	r.Run(t, r.match("the plan", "i", 402, "feature_not_in_plan"), group, again)
 }

@@ -98,6 +98,8 @@ func TestMergeOfRuns(t *testing.T) {
 	r.Run(t, r.merge("an old run", "l", 422, "nothing_merged", one, second))
 	none := r.merge("no title", "m", 422, "nothing_merged", one, sent.Text("jobId"))
 	r.Run(t, none, none)
+	r.Client.Must(t, client.ChooseFree{Customer: "alice"})
+	r.Run(t, r.merge("the plan", "n", 402, "feature_not_in_plan", one, second), again)
 	stop()
 	if left, err := r.store.Count(t.Context(), client.Shown(r.Client.View(), sibling.ID,
 		ids.ID{}), nil); err != nil || left != 1 {

@@ -1,6 +1,10 @@
 package launch
 
 import (
+	"context"
+	"errors"
+	"io"
+
 	"shoal.dev/shoal/controlplane/client"
 	"shoal.dev/shoal/pkg/curl"
 	"shoal.dev/shoal/pkg/extract"
@@ -57,9 +61,17 @@ func StartURL(spec *model.Scraper) string {
 	return request.URL
 }
 
-// Beginning is the first address at which a scraper's runs begin, if it has an address or queries,
-// and the field that it comes from. Its fault is search_engine_not_configured.
-func (l *Launcher) Beginning(scraper *client.Scraper) (url, field string, err error) {
+// Beginning is the address that a run of a scraper would read first, and the field that it comes
+// from. It is "" for a list scraper. Faults: search_engine_not_configured, start_urls_unreachable.
+func (l *Launcher) Beginning(ctx context.Context, v *client.View,
+	scraper *client.Scraper) (url, field string, err error) {
+	if site := SiteOf(v, scraper); site != nil {
+		link, err := (&siteAddresses{store: l.Store, site: site}).first(ctx)
+		if errors.Is(err, io.EOF) {
+			err = errNoLinks
+		}
+		return link.url, errNoLinks.Field, err
+	}
 	begin, _, err := l.beginning(scraper)
 	if err != nil {
 		return "", "", err

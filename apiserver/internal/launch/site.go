@@ -253,6 +253,9 @@ func SiteOf(v *client.View, scraper *client.Scraper) *client.Site {
 	return v.SiteOf(scraper.ID)
 }
 
+var errNoLinks = fault.Invalid(fault.StartURLsUnreachable, "site",
+	"the scraper's site has no links")
+
 // How long a launch waits at most for the link states of the previous run, and how often it looks.
 // States are written in the background, some seconds after a run's end. Without them, links that
 // were just paid for would be read again.

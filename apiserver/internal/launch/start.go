@@ -48,8 +48,7 @@ func (l *Launcher) Start(ctx context.Context, from *Caller, id ids.ID,
 		return none, err
 	}
 	if taken.links == 0 {
-		return none, fault.Invalid(fault.StartURLsUnreachable, "site",
-			"the scraper's site has no links")
+		return none, errNoLinks
 	}
 	recipe := scraper.Spec.Recipe() // not a list run, so it has no tag
 	endpoint, _ := model.EndpointOf(recipe.Endpoint)

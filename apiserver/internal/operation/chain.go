@@ -356,9 +356,13 @@ func isWhole(answer any) bool {
 }
 
 // checkFeature refuses a customer whose plan lacks the operation's feature. It runs before any look
-// at what the request names, so the refusal reveals nothing about that.
+// at what the request names, so the refusal reveals nothing about that. A repeated call gets its
+// answer under any plan.
 func (x *exchange) checkFeature() error {
 	if x.op.Feature == "" {
+		return nil
+	}
+	if claim := x.claim(); claim != nil && claim.Done {
 		return nil
 	}
 	return x.Plans.Check(x.from.View, x.from.Customer, x.op.Feature)
@@ -424,10 +428,15 @@ func (x *exchange) identify(ctx context.Context) error {
 
 // waitsAgain says whether the call repeats one that was answered before it was done. Such a repeat
 // makes nothing new.
-func (x *exchange) waitsAgain() bool {
+func (x *exchange) waitsAgain() bool { return x.op.Later && x.claim() != nil }
+
+// claim is what is kept of an earlier call with the same key; nil: nothing.
+func (x *exchange) claim() *client.Claim {
 	key := strings.TrimSpace(string(x.rc.Request.Header.Peek("Idempotency-Key")))
-	return x.op.Later && key != "" &&
-		x.from.View.Claim(x.from.Customer, x.op.ID, key) != nil
+	if key == "" {
+		return nil
+	}
+	return x.from.View.Claim(x.from.Customer, x.op.ID, key)
 }
 
 func (x *exchange) authenticate(ctx context.Context, credential, ticket string) (auth.Principal,

@@ -184,6 +184,16 @@ type Caller struct {
 	forgets bool                     // the browser is told to forget its storage
 }
 
+// Repeats reports whether the call has its answer already, which its command returns. What the
+// state has become since then refuses nothing (specification 4).
+func (c *Caller) Repeats() bool {
+	if c.Call == nil {
+		return false
+	}
+	claim := c.View.Claim(c.Customer, c.Call.Operation, c.Call.Key)
+	return claim != nil && claim.Done
+}
+
 // None is the answer of an operation without a body.
 type None struct{}
 

@@ -20,7 +20,7 @@ import (
 // Sample runs a scraper on its first page and returns the rows. With useCache it returns a sample
 // of the last hour, if there is one of the scraper as it is now. maxCharge, in micros, caps the
 // cost; nil: no cap. Faults: Errors, not_found, type_not_runnable, schema_missing,
-// search_engine_not_configured, tier_unavailable.
+// search_engine_not_configured, start_urls_unreachable, tier_unavailable.
 func (t *Trials) Sample(ctx context.Context, from *Caller, id ids.ID, useCache bool,
 	maxCharge *int64) ([]json.RawMessage, error) {
 	scraper, err := ownership.Scraper(from.View, from.Customer, id, "id")
@@ -65,28 +65,23 @@ func (t *Trials) Sample(ctx context.Context, from *Caller, id ids.ID, useCache b
 }
 
 // sampleKey identifies the cached sample of a scraper as it is now, by all that decides its rows. A
-// list, a start address or an engine may change without a new revision.
+// list, a start address, an engine or the tiers may change without a new revision.
 func sampleKey(scraper *client.Scraper, recipe model.Recipe, url string) string {
-	return fmt.Sprintf("sample %s %d %x %x", scraper.ID, scraper.Revision, xxh3.Hash(recipe.Schema),
-		xxh3.HashString(url))
+	return fmt.Sprintf("sample %s %d %d %x %x", scraper.ID, scraper.Revision, scraper.Spec.Tiers(),
+		xxh3.Hash(recipe.Schema), xxh3.HashString(url))
 }
 
 // sampleOf is the trial of a scraper's first page, without the recipe.
 func (t *Trials) sampleOf(ctx context.Context, v *client.View,
 	scraper *client.Scraper) (*launch.Trial, error) {
-	trial := &launch.Trial{Source: model.SourceSample, URL: launch.StartURL(&scraper.Spec),
-		Field:   "sourceConfig.url",
-		Scraper: scraper.ID, Group: scraper.Group}
-	if trial.URL != "" {
-		return trial, nil
-	}
-	if scraper.Spec.Type == model.SearchEngineSearch {
-		var err error
-		trial.URL, trial.Field, err = t.Launcher.Beginning(scraper)
+	trial := &launch.Trial{Source: model.SourceSample, Scraper: scraper.ID, Group: scraper.Group}
+	var err error
+	trial.URL, trial.Field, err = t.Launcher.Beginning(ctx, v, scraper)
+	if err != nil || trial.URL != "" {
 		return trial, err
 	}
 	var job *client.Job
-	err := t.History.ScraperRuns(ctx, v, scraper.ID, func(j *client.Job) bool {
+	err = t.History.ScraperRuns(ctx, v, scraper.ID, func(j *client.Job) bool {
 		if !j.File { // a file has no list
 			job = j
 		}

@@ -2714,7 +2714,7 @@ type PostProcessRule struct {
 	// Params CURRENCY_CONVERT: from, to (ISO 4217). ENUM_MAP: mapping, default. REGEX_CLEAN: pattern (RE2), replacement or group, onNoMatch (KEEP, NULL, EMPTY)
 	Params *map[string]interface{} `json:"params,omitempty"`
 
-	// SourceField Field to read; null if the row does not have it
+	// SourceField Field to read; a leading _ is dropped, as in itemsConfig. Null if the row does not have it
 	SourceField string `json:"sourceField"`
 }
 
@@ -2738,7 +2738,7 @@ type PostProcessRuleInput struct {
 	// Params CURRENCY_CONVERT: from, to (ISO 4217). ENUM_MAP: mapping, default. REGEX_CLEAN: pattern (RE2), replacement or group, onNoMatch (KEEP, NULL, EMPTY)
 	Params *map[string]interface{} `json:"params,omitempty"`
 
-	// SourceField Field to read; null if the row does not have it
+	// SourceField Field to read; a leading _ is dropped, as in itemsConfig. Null if the row does not have it
 	SourceField string `json:"sourceField"`
 }
 
@@ -5904,7 +5904,7 @@ type ClientInterface interface {
 
 	// SvcGetScraperSampleData Runs a scraper on its first page and returns the rows
 	//
-	// It fetches the first page of the start address, or of the first address of the newest list. The page is charged like any other. A sample from the cache costs nothing. The rows are returned but not stored. If there are none, the header Shoal-Reason says why. At most 1,000 rows and about 768 KiB are returned. The call waits up to 55 s; disconnecting ends the run.
+	// It fetches the page that a run would read first. That is the next link of the scraper's site, else the start address, else the first address of the newest list. The page is charged like any other. A sample from the cache costs nothing. The rows are returned but not stored. If there are none, the header Shoal-Reason says why. At most 1,000 rows and about 768 KiB are returned. The call waits up to 55 s; disconnecting ends the run.
 	//
 	// Corresponds with GET /api/scraper/{id}/get-sample-data (the `SvcGetScraperSampleData` operationId).
 	SvcGetScraperSampleData(ctx context.Context, id string, params *SvcGetScraperSampleDataParams, reqEditors ...RequestEditorFn) (*http.Response, error)
@@ -8295,7 +8295,7 @@ func (c *Client) SvcEstimateScraper(ctx context.Context, id string, params *SvcE
 
 // SvcGetScraperSampleData Runs a scraper on its first page and returns the rows
 //
-// It fetches the first page of the start address, or of the first address of the newest list. The page is charged like any other. A sample from the cache costs nothing. The rows are returned but not stored. If there are none, the header Shoal-Reason says why. At most 1,000 rows and about 768 KiB are returned. The call waits up to 55 s; disconnecting ends the run.
+// It fetches the page that a run would read first. That is the next link of the scraper's site, else the start address, else the first address of the newest list. The page is charged like any other. A sample from the cache costs nothing. The rows are returned but not stored. If there are none, the header Shoal-Reason says why. At most 1,000 rows and about 768 KiB are returned. The call waits up to 55 s; disconnecting ends the run.
 //
 // Corresponds with GET /api/scraper/{id}/get-sample-data (the `SvcGetScraperSampleData` operationId).
 func (c *Client) SvcGetScraperSampleData(ctx context.Context, id string, params *SvcGetScraperSampleDataParams, reqEditors ...RequestEditorFn) (*http.Response, error) {
@@ -18063,7 +18063,7 @@ type ClientWithResponsesInterface interface {
 
 	// SvcGetScraperSampleDataWithResponse Runs a scraper on its first page and returns the rows
 	//
-	// It fetches the first page of the start address, or of the first address of the newest list. The page is charged like any other. A sample from the cache costs nothing. The rows are returned but not stored. If there are none, the header Shoal-Reason says why. At most 1,000 rows and about 768 KiB are returned. The call waits up to 55 s; disconnecting ends the run.
+	// It fetches the page that a run would read first. That is the next link of the scraper's site, else the start address, else the first address of the newest list. The page is charged like any other. A sample from the cache costs nothing. The rows are returned but not stored. If there are none, the header Shoal-Reason says why. At most 1,000 rows and about 768 KiB are returned. The call waits up to 55 s; disconnecting ends the run.
 	//
 	// Returns a wrapper object for the known response body format(s).
 	//
@@ -25349,7 +25349,7 @@ func (c *ClientWithResponses) SvcEstimateScraperWithResponse(ctx context.Context
 
 // SvcGetScraperSampleDataWithResponse Runs a scraper on its first page and returns the rows
 //
-// It fetches the first page of the start address, or of the first address of the newest list. The page is charged like any other. A sample from the cache costs nothing. The rows are returned but not stored. If there are none, the header Shoal-Reason says why. At most 1,000 rows and about 768 KiB are returned. The call waits up to 55 s; disconnecting ends the run.
+// It fetches the page that a run would read first. That is the next link of the scraper's site, else the start address, else the first address of the newest list. The page is charged like any other. A sample from the cache costs nothing. The rows are returned but not stored. If there are none, the header Shoal-Reason says why. At most 1,000 rows and about 768 KiB are returned. The call waits up to 55 s; disconnecting ends the run.
 //
 // Returns a wrapper object for the known response body format(s).
 //

@@ -1162,7 +1162,7 @@ def svc_get_scraper_sample_data(
 ) -> schemas.SvcGetScraperSampleData200Response:
     """Runs a scraper on its first page and returns the rows
 
-    It fetches the first page of the start address, or of the first address of the newest list. The page is charged like any other. A sample from the cache costs nothing. The rows are returned but not stored. If there are none, the header Shoal-Reason says why. At most 1,000 rows and about 768 KiB are returned. The call waits up to 55 s; disconnecting ends the run.
+    It fetches the page that a run would read first. That is the next link of the scraper's site, else the start address, else the first address of the newest list. The page is charged like any other. A sample from the cache costs nothing. The rows are returned but not stored. If there are none, the header Shoal-Reason says why. At most 1,000 rows and about 768 KiB are returned. The call waits up to 55 s; disconnecting ends the run.
     """
     return result
 

@@ -1,9 +1,8 @@
 package rows
 
 import (
-	"strings"
-
 	"shoal.dev/shoal/pkg/fault"
+	"shoal.dev/shoal/pkg/model"
 )
 
 // Whole keeps a row that is already a JSON object. The error is coded row_too_large.
@@ -28,4 +27,4 @@ func TooLarge() error {
 }
 
 // BadName returns the problem with the name of a field, or "".
-func BadName(name string) string { return badName(name, strings.TrimLeft(name, "_")) }
+func BadName(name string) string { return badName(name, model.ColumnOf(name)) }

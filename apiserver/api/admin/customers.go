@@ -58,14 +58,9 @@ type CustomerCounts struct {
 const day = int64(24 * time.Hour / time.Millisecond)
 
 func newCounts(view *client.View, ref string, now time.Time) CustomerCounts {
-	groups := view.Groups(ref)
-	counts := CustomerCounts{Groups: len(groups), Keys: len(view.Keys(ref)),
-		OpenRuns:    len(view.OpenJobsOfCustomer(ref)),
+	return CustomerCounts{Scrapers: view.OwnScrapers(ref), Groups: view.OwnGroups(ref),
+		Keys: len(view.Keys(ref)), OpenRuns: len(view.OpenJobsOfCustomer(ref)),
 		RunsLast30d: view.Launches(ref, now.UnixMilli()/day)}
-	for _, g := range groups {
-		counts.Scrapers += g.Scrapers
-	}
-	return counts
 }
 
 type customersRequest struct {

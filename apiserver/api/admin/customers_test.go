@@ -10,6 +10,7 @@ import (
 	"shoal.dev/shoal/controlplane/client"
 	"shoal.dev/shoal/controlplane/client/clienttest"
 	"shoal.dev/shoal/pkg/model"
+	"shoal.dev/shoal/pkg/work"
 )
 
 func TestCustomers(t *testing.T) {
@@ -70,6 +71,8 @@ func TestCustomer(t *testing.T) {
 	scraper := client.PutScraper{Create: true, ID: s.IDs.New(), Customer: "alice", Group: group,
 		Spec: model.Scraper{Name: "shop", Type: model.SingleProduct}}
 	s.Client.Must(t, scraper)
+	s.Client.Must(t, client.BeginResult{Job: s.IDs.New(), Customer: "alice", Group: group,
+		Made: client.Enriched, Kind: work.Merge, NewGroup: s.IDs.New(), NewScraper: s.IDs.New()})
 	s.Client.Must(t, client.LaunchRun{Job: s.IDs.New(), Entry: s.IDs.New(), Customer: "alice",
 		Scraper: scraper.ID, List: s.IDs.New(), Links: 1, Tiers: model.TiersOf(model.Plain)})
 	s.Run(t,
@@ -83,8 +86,8 @@ func TestCustomer(t *testing.T) {
 			Has: map[string]any{"customer.customerUniqueRef": "alice", "customer.email": "",
 				"customer.blockedAt": nil, "blockedBy": nil, "wallet.balanceMicros": 5_000,
 				"wallet.freeRequestsRemaining": 5,
-				"counts": map[string]any{"scrapers": 1, "groups": 2, "keys": 3, "openRuns": 1,
-					"runsLast30d": 1}}},
+				"counts": map[string]any{"scrapers": 1, "groups": 2, "keys": 3, "openRuns": 2,
+					"runsLast30d": 2}}},
 	)
 }
 

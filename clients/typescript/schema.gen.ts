@@ -1975,7 +1975,7 @@ export interface paths {
         put?: never;
         /**
          * Changes the plan
-         * @description A more expensive plan opens a checkout, and replaces the old plan once paid. A cheaper plan is scheduled for the end of the period, and nothing is charged now. The same plan changes nothing. A change that needs no payment ends an open checkout.
+         * @description A more expensive plan opens a checkout, and replaces the old plan once paid. A cheaper plan is scheduled for the end of the period, and nothing is charged now. The same plan changes nothing. A change that needs no payment ends an open checkout. Without an active subscription only STARTER can be chosen; create opens the checkout of another plan.
          */
         post: operations["svc_change_subscription"];
         delete?: never;

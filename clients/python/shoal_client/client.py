@@ -1348,7 +1348,7 @@ def svc_change_subscription(
 ) -> schemas.Subscription:
     """Changes the plan
 
-    A more expensive plan opens a checkout, and replaces the old plan once paid. A cheaper plan is scheduled for the end of the period, and nothing is charged now. The same plan changes nothing. A change that needs no payment ends an open checkout.
+    A more expensive plan opens a checkout, and replaces the old plan once paid. A cheaper plan is scheduled for the end of the period, and nothing is charged now. The same plan changes nothing. A change that needs no payment ends an open checkout. Without an active subscription only STARTER can be chosen; create opens the checkout of another plan.
     """
     return result
 

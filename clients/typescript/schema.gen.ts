@@ -1456,7 +1456,7 @@ export interface paths {
             cookie?: never;
         };
         /**
-         * Lists the groups that others have shared with the customer
+         * Lists the groups that others have shared with the customer, oldest first
          * @description These groups are shared with the e-mail address in the customer's profile. Their rows, categories, runs and link errors are read with the same operations as the customer's own.
          */
         get: operations["svc_list_shared_groups"];
@@ -6280,7 +6280,16 @@ export interface operations {
     };
     svc_list_shared_groups: {
         parameters: {
-            query?: never;
+            query?: {
+                /** @description Text in the name; case does not matter */
+                q?: string;
+                /** @description name or createdAt, then asc or desc; default: oldest first */
+                sort?: string;
+                /** @description Created at this time or later */
+                from?: string;
+                /** @description Created before this time */
+                to?: string;
+            };
             header?: never;
             path?: never;
             cookie?: never;

@@ -4553,6 +4553,21 @@ type SvcRevokeGroupShareParams struct {
 	// Email Case does not matter
 	Email string `form:"email" json:"email"`
 
+// SvcListSharedGroupsParams defines parameters for SvcListSharedGroups.
+type SvcListSharedGroupsParams struct {
+	// Q Text in the name; case does not matter
+	Q *string `form:"q,omitempty" json:"q,omitempty"`
+
+	// Sort name or createdAt, then asc or desc; default: oldest first
+	Sort *string `form:"sort,omitempty" json:"sort,omitempty"`
+
+	// From Created at this time or later
+	From *time.Time `form:"from,omitempty" json:"from,omitempty"`
+
+	// To Created before this time
+	To *time.Time `form:"to,omitempty" json:"to,omitempty"`
+}
+
 	// IdempotencyKey For example a UUID. The same key within 24 hours returns the first answer again.
 	IdempotencyKey string `json:"Idempotency-Key"`
 }
@@ -5767,12 +5782,12 @@ type ClientInterface interface {
 	// Corresponds with POST /api/scraper/preview-rule (the `SvcPreviewScraperRule` operationId).
 	SvcPreviewScraperRule(ctx context.Context, body SvcPreviewScraperRuleJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error)
 
-	// SvcListSharedGroups Lists the groups that others have shared with the customer
+	// SvcListSharedGroups Lists the groups that others have shared with the customer, oldest first
 	//
 	// These groups are shared with the e-mail address in the customer's profile. Their rows, categories, runs and link errors are read with the same operations as the customer's own.
 	//
 	// Corresponds with GET /api/scraper/shared/group/list (the `SvcListSharedGroups` operationId).
-	SvcListSharedGroups(ctx context.Context, reqEditors ...RequestEditorFn) (*http.Response, error)
+	SvcListSharedGroups(ctx context.Context, params *SvcListSharedGroupsParams, reqEditors ...RequestEditorFn) (*http.Response, error)
 
 	// SvcRevokeGroupShare Ends the sharing of a group with an e-mail address
 	//
@@ -7988,13 +8003,13 @@ func (c *Client) SvcPreviewScraperRule(ctx context.Context, body SvcPreviewScrap
 	return c.Client.Do(req)
 }
 
-// SvcListSharedGroups Lists the groups that others have shared with the customer
+// SvcListSharedGroups Lists the groups that others have shared with the customer, oldest first
 //
 // These groups are shared with the e-mail address in the customer's profile. Their rows, categories, runs and link errors are read with the same operations as the customer's own.
 //
 // Corresponds with GET /api/scraper/shared/group/list (the `SvcListSharedGroups` operationId).
-func (c *Client) SvcListSharedGroups(ctx context.Context, reqEditors ...RequestEditorFn) (*http.Response, error) {
-	req, err := NewSvcListSharedGroupsRequest(c.Server)
+func (c *Client) SvcListSharedGroups(ctx context.Context, params *SvcListSharedGroupsParams, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewSvcListSharedGroupsRequest(c.Server, params)
 	if err != nil {
 		return nil, err
 	}
@@ -14143,7 +14158,7 @@ func NewSvcPreviewScraperRuleRequestWithBody(server string, contentType string, 
 }
 
 // NewSvcListSharedGroupsRequest constructs an http.Request for the SvcListSharedGroups method
-func NewSvcListSharedGroupsRequest(server string) (*http.Request, error) {
+func NewSvcListSharedGroupsRequest(server string, params *SvcListSharedGroupsParams) (*http.Request, error) {
 	var err error
 
 	serverURL, err := url.Parse(server)
@@ -14167,6 +14182,69 @@ func NewSvcListSharedGroupsRequest(server string) (*http.Request, error) {
 	}
 
 	return req, nil
+	if params != nil {
+		// queryValues collects non-styled parameters (passthrough, JSON)
+		// that are safe to round-trip through url.Values.Encode().
+		queryValues := queryURL.Query()
+		// rawQueryFragments collects pre-encoded query fragments from
+		// styled parameters, preserving literal commas as delimiters
+		// per the OpenAPI spec (e.g. "color=blue,black,brown").
+		var rawQueryFragments []string
+
+		if params.Q != nil {
+
+			if queryFrag, err := runtime.StyleParamWithOptions("form", true, "q", *params.Q, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationQuery, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			} else {
+				for _, qp := range strings.Split(queryFrag, "&") {
+					rawQueryFragments = append(rawQueryFragments, qp)
+				}
+			}
+
+		}
+
+		if params.Sort != nil {
+
+			if queryFrag, err := runtime.StyleParamWithOptions("form", true, "sort", *params.Sort, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationQuery, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			} else {
+				for _, qp := range strings.Split(queryFrag, "&") {
+					rawQueryFragments = append(rawQueryFragments, qp)
+				}
+			}
+
+		}
+
+		if params.From != nil {
+
+			if queryFrag, err := runtime.StyleParamWithOptions("form", true, "from", *params.From, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationQuery, Type: "string", Format: "date-time"}); err != nil {
+				return nil, err
+			} else {
+				for _, qp := range strings.Split(queryFrag, "&") {
+					rawQueryFragments = append(rawQueryFragments, qp)
+				}
+			}
+
+		}
+
+		if params.To != nil {
+
+			if queryFrag, err := runtime.StyleParamWithOptions("form", true, "to", *params.To, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationQuery, Type: "string", Format: "date-time"}); err != nil {
+				return nil, err
+			} else {
+				for _, qp := range strings.Split(queryFrag, "&") {
+					rawQueryFragments = append(rawQueryFragments, qp)
+				}
+			}
+
+		}
+
+		if encoded := queryValues.Encode(); encoded != "" {
+			rawQueryFragments = append(rawQueryFragments, encoded)
+		}
+		queryURL.RawQuery = strings.Join(rawQueryFragments, "&")
+	}
+
 }
 
 // NewSvcRevokeGroupShareRequest constructs an http.Request for the SvcRevokeGroupShare method
@@ -17908,14 +17986,14 @@ type ClientWithResponsesInterface interface {
 	// Corresponds with POST /api/scraper/preview-rule (the `SvcPreviewScraperRule` operationId).
 	SvcPreviewScraperRuleWithResponse(ctx context.Context, body SvcPreviewScraperRuleJSONRequestBody, reqEditors ...RequestEditorFn) (*SvcPreviewScraperRuleResponse, error)
 
-	// SvcListSharedGroupsWithResponse Lists the groups that others have shared with the customer
+	// SvcListSharedGroupsWithResponse Lists the groups that others have shared with the customer, oldest first
 	//
 	// These groups are shared with the e-mail address in the customer's profile. Their rows, categories, runs and link errors are read with the same operations as the customer's own.
 	//
 	// Returns a wrapper object for the known response body format(s).
 	//
 	// Corresponds with GET /api/scraper/shared/group/list (the `SvcListSharedGroups` operationId).
-	SvcListSharedGroupsWithResponse(ctx context.Context, reqEditors ...RequestEditorFn) (*SvcListSharedGroupsResponse, error)
+	SvcListSharedGroupsWithResponse(ctx context.Context, params *SvcListSharedGroupsParams, reqEditors ...RequestEditorFn) (*SvcListSharedGroupsResponse, error)
 
 	// SvcRevokeGroupShareWithResponse Ends the sharing of a group with an e-mail address
 	//
@@ -25092,15 +25170,15 @@ func (c *ClientWithResponses) SvcPreviewScraperRuleWithResponse(ctx context.Cont
 	return ParseSvcPreviewScraperRuleResponse(rsp)
 }
 
-// SvcListSharedGroupsWithResponse Lists the groups that others have shared with the customer
+// SvcListSharedGroupsWithResponse Lists the groups that others have shared with the customer, oldest first
 //
 // These groups are shared with the e-mail address in the customer's profile. Their rows, categories, runs and link errors are read with the same operations as the customer's own.
 //
 // Returns a wrapper object for the known response body format(s).
 //
 // Corresponds with GET /api/scraper/shared/group/list (the `SvcListSharedGroups` operationId).
-func (c *ClientWithResponses) SvcListSharedGroupsWithResponse(ctx context.Context, reqEditors ...RequestEditorFn) (*SvcListSharedGroupsResponse, error) {
-	rsp, err := c.SvcListSharedGroups(ctx, reqEditors...)
+func (c *ClientWithResponses) SvcListSharedGroupsWithResponse(ctx context.Context, params *SvcListSharedGroupsParams, reqEditors ...RequestEditorFn) (*SvcListSharedGroupsResponse, error) {
+	rsp, err := c.SvcListSharedGroups(ctx, params, reqEditors...)
 	if err != nil {
 		return nil, err
 	}

@@ -968,8 +968,14 @@ def svc_preview_scraper_rule(
 @client.get("/api/scraper/shared/group/list")
 def svc_list_shared_groups(
     result: schemas.SvcListSharedGroups200Response,
+    q: str | None = None,
+    sort: str | None = None,
+    from_: typing.Annotated[
+        str | None, clientele_api.Query(alias="from")
+    ] = None,
+    to: str | None = None,
 ) -> schemas.SvcListSharedGroups200Response:
-    """Lists the groups that others have shared with the customer
+    """Lists the groups that others have shared with the customer, oldest first
 
     These groups are shared with the e-mail address in the customer's profile. Their rows, categories, runs and link errors are read with the same operations as the customer's own.
     """

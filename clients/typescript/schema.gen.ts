@@ -4149,6 +4149,7 @@ export interface operations {
     svc_list_invoices: {
         parameters: {
             query?: {
+                /** @description Page number, from 0; page times size may be at most 100,000 */
                 page?: number;
                 size?: number;
                 /** @description All when empty */
@@ -4674,6 +4675,7 @@ export interface operations {
             query?: {
                 /** @description Lists only unread notifications */
                 unread?: boolean;
+                /** @description Page number, from 0; page times size may be at most 100,000 */
                 page?: number;
                 size?: number;
             };
@@ -6168,6 +6170,7 @@ export interface operations {
                 from?: string;
                 /** @description Queued before this time */
                 to?: string;
+                /** @description Page number, from 0; page times size may be at most 100,000 */
                 page?: number;
                 size?: number;
                 /** @description One of started, finished, queued, state, successLinks, errorLinks, totalLinks, itemsQuantity, totalRequests, deliveredPages, duration or chargedMicros, then asc or desc */
@@ -7280,7 +7283,7 @@ export interface operations {
     svc_list_wallet_transactions: {
         parameters: {
             query?: {
-                /** @description Page number, from 0 */
+                /** @description Page number, from 0; page times size may be at most 100,000 */
                 page?: number;
                 size?: number;
                 /** @description Created at this time or later */
@@ -7453,6 +7456,7 @@ export interface operations {
     svc_list_webhook_deliveries: {
         parameters: {
             query?: {
+                /** @description Page number, from 0; page times size may be at most 100,000 */
                 page?: number;
                 size?: number;
             };

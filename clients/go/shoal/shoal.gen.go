@@ -3954,6 +3954,7 @@ type WebhookWithSecretDisabledBecause string
 
 // SvcListInvoicesParams defines parameters for SvcListInvoices.
 type SvcListInvoicesParams struct {
+	// Page Page number, from 0; page times size may be at most 100,000
 	Page *int64 `form:"page,omitempty" json:"page,omitempty"`
 	Size *int64 `form:"size,omitempty" json:"size,omitempty"`
 
@@ -4039,9 +4040,11 @@ type SvcListKeysParams struct {
 // SvcListNotificationsParams defines parameters for SvcListNotifications.
 type SvcListNotificationsParams struct {
 	// Unread Lists only unread notifications
-	Unread *bool  `form:"unread,omitempty" json:"unread,omitempty"`
-	Page   *int64 `form:"page,omitempty" json:"page,omitempty"`
-	Size   *int64 `form:"size,omitempty" json:"size,omitempty"`
+	Unread *bool `form:"unread,omitempty" json:"unread,omitempty"`
+
+	// Page Page number, from 0; page times size may be at most 100,000
+	Page *int64 `form:"page,omitempty" json:"page,omitempty"`
+	Size *int64 `form:"size,omitempty" json:"size,omitempty"`
 }
 
 // SvcListCustomerSchemasParams defines parameters for SvcListCustomerSchemas.
@@ -4501,9 +4504,11 @@ type SvcListScraperJobsParams struct {
 	From *time.Time `form:"from,omitempty" json:"from,omitempty"`
 
 	// To Queued before this time
-	To   *time.Time `form:"to,omitempty" json:"to,omitempty"`
-	Page *int64     `form:"page,omitempty" json:"page,omitempty"`
-	Size *int64     `form:"size,omitempty" json:"size,omitempty"`
+	To *time.Time `form:"to,omitempty" json:"to,omitempty"`
+
+	// Page Page number, from 0; page times size may be at most 100,000
+	Page *int64 `form:"page,omitempty" json:"page,omitempty"`
+	Size *int64 `form:"size,omitempty" json:"size,omitempty"`
 
 	// Sort One of started, finished, queued, state, successLinks, errorLinks, totalLinks, itemsQuantity, totalRequests, deliveredPages, duration or chargedMicros, then asc or desc
 	Sort *string `form:"sort,omitempty" json:"sort,omitempty"`
@@ -4548,11 +4553,6 @@ type SvcPreviewScraperRuleJSONBody struct {
 	SampleValue interface{} `json:"sampleValue,omitempty"`
 }
 
-// SvcRevokeGroupShareParams defines parameters for SvcRevokeGroupShare.
-type SvcRevokeGroupShareParams struct {
-	// Email Case does not matter
-	Email string `form:"email" json:"email"`
-
 // SvcListSharedGroupsParams defines parameters for SvcListSharedGroups.
 type SvcListSharedGroupsParams struct {
 	// Q Text in the name; case does not matter
@@ -4567,6 +4567,11 @@ type SvcListSharedGroupsParams struct {
 	// To Created before this time
 	To *time.Time `form:"to,omitempty" json:"to,omitempty"`
 }
+
+// SvcRevokeGroupShareParams defines parameters for SvcRevokeGroupShare.
+type SvcRevokeGroupShareParams struct {
+	// Email Case does not matter
+	Email string `form:"email" json:"email"`
 
 	// IdempotencyKey For example a UUID. The same key within 24 hours returns the first answer again.
 	IdempotencyKey string `json:"Idempotency-Key"`
@@ -4816,7 +4821,7 @@ type SvcStartTopUpParams struct {
 
 // SvcListWalletTransactionsParams defines parameters for SvcListWalletTransactions.
 type SvcListWalletTransactionsParams struct {
-	// Page Page number, from 0
+	// Page Page number, from 0; page times size may be at most 100,000
 	Page *int64 `form:"page,omitempty" json:"page,omitempty"`
 	Size *int64 `form:"size,omitempty" json:"size,omitempty"`
 
@@ -4854,6 +4859,7 @@ type SvcCreateWebhookParams struct {
 
 // SvcListWebhookDeliveriesParams defines parameters for SvcListWebhookDeliveries.
 type SvcListWebhookDeliveriesParams struct {
+	// Page Page number, from 0; page times size may be at most 100,000
 	Page *int64 `form:"page,omitempty" json:"page,omitempty"`
 	Size *int64 `form:"size,omitempty" json:"size,omitempty"`
 }
@@ -14176,12 +14182,6 @@ func NewSvcListSharedGroupsRequest(server string, params *SvcListSharedGroupsPar
 		return nil, err
 	}
 
-	req, err := http.NewRequest(http.MethodGet, queryURL.String(), nil)
-	if err != nil {
-		return nil, err
-	}
-
-	return req, nil
 	if params != nil {
 		// queryValues collects non-styled parameters (passthrough, JSON)
 		// that are safe to round-trip through url.Values.Encode().
@@ -14245,6 +14245,12 @@ func NewSvcListSharedGroupsRequest(server string, params *SvcListSharedGroupsPar
 		queryURL.RawQuery = strings.Join(rawQueryFragments, "&")
 	}
 
+	req, err := http.NewRequest(http.MethodGet, queryURL.String(), nil)
+	if err != nil {
+		return nil, err
+	}
+
+	return req, nil
 }
 
 // NewSvcRevokeGroupShareRequest constructs an http.Request for the SvcRevokeGroupShare method

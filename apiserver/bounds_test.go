@@ -142,8 +142,8 @@ func TestEveryListIsBounded(t *testing.T) {
 				l.fillWallet(1_000))
 		},
 		"svc_admin_feedback": func() {
-			l.whole(apitest.Admin, "GET /api/admin/feedback?size=100", "content",
-				l.fillFeedback(100))
+			l.whole(apitest.Admin, "GET /api/admin/feedback?size=200", "content",
+				l.fillFeedback(200))
 		},
 		"svc_list_wallet_transactions": func() {
 			l.whole(apitest.Reader, "GET /api/wallet/transactions?size=100", "content",

@@ -368,12 +368,27 @@ func fillRow(doc, row []byte) ([]byte, error) {
 		return doc, err
 	}
 	filled := appendObject(nil, append(names, servers...), values)
-	if len(names) > upload.MaxColumns || len(filled) > upload.MaxRow+serverBytes {
-		return nil, &upload.Refusal{Reason: fmt.Sprintf("a row would have more than %d columns, or "+
-			"%d bytes, with what the file adds", upload.MaxColumns, upload.MaxRow)}
+	switch {
+	case len(names) > upload.MaxColumns:
+		return nil, &upload.Refusal{Reason: fmt.Sprintf("a row would have more than %d columns "+
+			"with those that the file adds", upload.MaxColumns)}
+	case len(filled) > upload.MaxRow && sumValues(names, values) > upload.MaxRow:
+		return nil, &upload.Refusal{Reason: fmt.Sprintf("a row would have more than %d bytes with "+
+			"what the file adds", upload.MaxRow)}
 	}
 	return filled, nil
 }
 
-// serverBytes bounds the size of the server's members of a file's row.
-const serverBytes = 1_000
+// sumValues returns the size of named values in bytes, as a file has them: without names, quotes
+// and escapes.
+func sumValues(names []string, values map[string]json.RawMessage) (sum int) {
+	for _, name := range names {
+		var text string
+		if value := values[name]; json.Unmarshal(value, &text) == nil {
+			sum += len(text)
+		} else {
+			sum += len(value)
+		}
+	}
+	return sum
+}

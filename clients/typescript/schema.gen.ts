@@ -1456,7 +1456,7 @@ export interface paths {
             cookie?: never;
         };
         /**
-         * Lists the groups that others have shared with the customer
+         * Lists the groups that others have shared with the customer, oldest first
          * @description These groups are shared with the e-mail address in the customer's profile. Their rows, categories, runs and link errors are read with the same operations as the customer's own.
          */
         get: operations["svc_list_shared_groups"];
@@ -1975,7 +1975,7 @@ export interface paths {
         put?: never;
         /**
          * Changes the plan
-         * @description A more expensive plan opens a checkout, and replaces the old plan once paid. A cheaper plan is scheduled for the end of the period, and nothing is charged now. The same plan changes nothing. A change that needs no payment ends an open checkout.
+         * @description A more expensive plan opens a checkout, and replaces the old plan once paid. A cheaper plan is scheduled for the end of the period, and nothing is charged now. The same plan changes nothing. A change that needs no payment ends an open checkout. Without an active subscription only STARTER can be chosen; create opens the checkout of another plan.
          */
         post: operations["svc_change_subscription"];
         delete?: never;
@@ -4149,6 +4149,7 @@ export interface operations {
     svc_list_invoices: {
         parameters: {
             query?: {
+                /** @description Page number, from 0; page times size may be at most 100,000 */
                 page?: number;
                 size?: number;
                 /** @description All when empty */
@@ -4674,6 +4675,7 @@ export interface operations {
             query?: {
                 /** @description Lists only unread notifications */
                 unread?: boolean;
+                /** @description Page number, from 0; page times size may be at most 100,000 */
                 page?: number;
                 size?: number;
             };
@@ -6168,6 +6170,7 @@ export interface operations {
                 from?: string;
                 /** @description Queued before this time */
                 to?: string;
+                /** @description Page number, from 0; page times size may be at most 100,000 */
                 page?: number;
                 size?: number;
                 /** @description One of started, finished, queued, state, successLinks, errorLinks, totalLinks, itemsQuantity, totalRequests, deliveredPages, duration or chargedMicros, then asc or desc */
@@ -6280,7 +6283,16 @@ export interface operations {
     };
     svc_list_shared_groups: {
         parameters: {
-            query?: never;
+            query?: {
+                /** @description Text in the name; case does not matter */
+                q?: string;
+                /** @description name or createdAt, then asc or desc; default: oldest first */
+                sort?: string;
+                /** @description Created at this time or later */
+                from?: string;
+                /** @description Created before this time */
+                to?: string;
+            };
             header?: never;
             path?: never;
             cookie?: never;
@@ -7271,7 +7283,7 @@ export interface operations {
     svc_list_wallet_transactions: {
         parameters: {
             query?: {
-                /** @description Page number, from 0 */
+                /** @description Page number, from 0; page times size may be at most 100,000 */
                 page?: number;
                 size?: number;
                 /** @description Created at this time or later */
@@ -7444,6 +7456,7 @@ export interface operations {
     svc_list_webhook_deliveries: {
         parameters: {
             query?: {
+                /** @description Page number, from 0; page times size may be at most 100,000 */
                 page?: number;
                 size?: number;
             };

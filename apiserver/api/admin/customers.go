@@ -58,21 +58,16 @@ type CustomerCounts struct {
 const day = int64(24 * time.Hour / time.Millisecond)
 
 func newCounts(view *client.View, ref string, now time.Time) CustomerCounts {
-	groups := view.Groups(ref)
-	counts := CustomerCounts{Groups: len(groups), Keys: len(view.Keys(ref)),
-		OpenRuns:    len(view.OpenJobsOfCustomer(ref)),
+	return CustomerCounts{Scrapers: view.OwnScrapers(ref), Groups: view.OwnGroups(ref),
+		Keys: len(view.Keys(ref)), OpenRuns: len(view.OpenJobsOfCustomer(ref)),
 		RunsLast30d: view.Launches(ref, now.UnixMilli()/day)}
-	for _, g := range groups {
-		counts.Scrapers += g.Scrapers
-	}
-	return counts
 }
 
 type customersRequest struct {
 	Q       string `query:"q" max:"254" doc:"Only customers with this text in their reference or e-mail address; case does not matter"`
 	Blocked bool   `query:"blocked" default:"false" doc:"Only customers that are blocked"`
-	Page    int    `query:"page" default:"0" min:"0" max:"100000" code:"invalid_page" doc:"Page number, from 0"`
-	Size    int    `query:"size" default:"50" min:"1" max:"200" code:"invalid_page"`
+	Page    int    `query:"page" default:"0" min:"0" code:"invalid_page" doc:"Page number, from 0; page times size may be at most 100,000"`
+	Size    int    `query:"size" default:"50" min:"1" clamp:"200" code:"invalid_page"`
 }
 
 // wants looks up the profile only of customers whose reference does not match.

@@ -31,8 +31,8 @@ func newFeedbackEntry(view *client.View, f *client.Feedback) FeedbackEntry {
 
 type feedbackRequest struct {
 	Ref  string `query:"customerRef" max:"128" doc:"Only feedback from the customer with this customerUniqueRef"`
-	Page int    `query:"page" default:"0" min:"0" max:"100000" code:"invalid_page" doc:"Page number, from 0"`
-	Size int    `query:"size" default:"50" min:"1" max:"100" code:"invalid_page"`
+	Page int    `query:"page" default:"0" min:"0" code:"invalid_page" doc:"Page number, from 0; page times size may be at most 100,000"`
+	Size int    `query:"size" default:"50" min:"1" clamp:"200" code:"invalid_page"`
 }
 
 // feedback is GET /api/admin/feedback.

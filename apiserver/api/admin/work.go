@@ -47,8 +47,8 @@ type workRequest struct {
 	Kind     string `query:"kind" max:"32" doc:"Only items of this kind"`
 	State    string `query:"state" enum:",WAITING,READY,HELD,FAILED" doc:"Only items in this state"`
 	Customer string `query:"customerRef" max:"128" doc:"Only this customer's items"`
-	Page     int    `query:"page" default:"0" min:"0" max:"100000" code:"invalid_page" doc:"Page number, from 0"`
-	Size     int    `query:"size" default:"50" min:"1" max:"200" code:"invalid_page"`
+	Page     int    `query:"page" default:"0" min:"0" code:"invalid_page" doc:"Page number, from 0; page times size may be at most 100,000"`
+	Size     int    `query:"size" default:"50" min:"1" clamp:"200" code:"invalid_page"`
 }
 
 func (r *workRequest) wants(w *client.WorkItem) bool {

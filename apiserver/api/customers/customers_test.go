@@ -8,9 +8,11 @@ import (
 
 	"shoal.dev/shoal/apiserver"
 	"shoal.dev/shoal/apiserver/internal/apitest"
+	"shoal.dev/shoal/apiserver/internal/plans"
 	"shoal.dev/shoal/controlplane/client"
 	"shoal.dev/shoal/pkg/ids"
 	"shoal.dev/shoal/pkg/model"
+	"shoal.dev/shoal/pkg/work"
 )
 
 const ann = `{"firstname":"Ann","lastname":"Smith","email":"ann@shop.test","agreeWithTerms":true}`
@@ -125,6 +127,10 @@ func TestPut(t *testing.T) {
 func TestStatistic(t *testing.T) {
 	s := apitest.Start(t)
 	const do = "GET /api/customer?withStat=true"
+	usage := map[string]int{}
+	for _, name := range plans.Caps() {
+		usage[string(name)] = 0
+	}
 	s.Run(t,
 		apitest.Scenario{Name: "no such parameter", As: apitest.User,
 			Do: "GET /api/customer?withStats=true", Status: 400, Code: "unknown_parameter"},
@@ -133,7 +139,7 @@ func TestStatistic(t *testing.T) {
 			Has: map[string]any{"errors.0.field": "withStat"}},
 		apitest.Scenario{Name: "of a new customer", As: apitest.User, Do: do, Status: 200,
 			Has: map[string]any{"statistic.scraperCount": 0, "statistic.runCountLast30d": 0,
-				"statistic.quotaUsage": map[string]int{"MAX_SCRAPERS": 0, "MAX_GROUPS": 0}}})
+				"statistic.quotaUsage": usage}})
 	group := s.NewGroup(t, "alice", "g")
 	s.NewGroup(t, "alice", "empty")
 	for i := range 3 {
@@ -146,8 +152,15 @@ func TestStatistic(t *testing.T) {
 				Tiers: model.TiersOf(model.Plain)})
 		}
 	}
-	counts := map[string]any{"statistic.scraperCount": 3, "statistic.runCountLast30d": 2,
-		"statistic.quotaUsage": map[string]int{"MAX_SCRAPERS": 3, "MAX_GROUPS": 2}}
+	s.Client.Must(t, client.BeginResult{Job: s.IDs.New(), Customer: "alice", Group: group,
+		Made: client.Enriched, Kind: work.Merge, NewGroup: s.IDs.New(), NewScraper: s.IDs.New()})
+	s.Client.Must(t, client.ShareGroup{Customer: "alice", Group: group,
+		Emails: []string{"c@x.test", "d@x.test", "e@x.test", "f@x.test"}})
+	s.Client.Must(t, client.PutCategory{ID: s.IDs.New(), Customer: "alice", Group: group,
+		Name: "all", Filters: []byte("{}")})
+	counts := map[string]any{"statistic.scraperCount": 3, "statistic.runCountLast30d": 3,
+		"statistic.quotaUsage": map[plans.Cap]int{plans.MaxScrapers: 3, plans.MaxGroups: 2,
+			plans.DataSharingLimits: 4, plans.GroupCustomCategoriesLimit: 1}}
 	s.Run(t,
 		apitest.Scenario{Name: "counted", As: apitest.User, Do: do, Status: 200, Has: counts},
 		apitest.Scenario{Name: "of one's own", As: apitest.Other, Do: do, Status: 200,

@@ -7,6 +7,7 @@ import (
 	"shoal.dev/shoal/apiserver/internal/auth"
 	"shoal.dev/shoal/apiserver/internal/limits"
 	"shoal.dev/shoal/apiserver/internal/operation"
+	"shoal.dev/shoal/apiserver/internal/plans"
 	"shoal.dev/shoal/controlplane/client"
 )
 
@@ -35,11 +36,7 @@ const day = int64(24 * time.Hour / time.Millisecond)
 
 // newStatistic uses the groups' counts of scrapers, and the count of launches.
 func newStatistic(view *client.View, customer string, now time.Time) *CustomerStatistic {
-	groups, scrapers := view.Groups(customer), 0
-	for _, g := range groups {
-		scrapers += g.Scrapers
-	}
-	return &CustomerStatistic{ScraperCount: scrapers,
+	return &CustomerStatistic{ScraperCount: view.OwnScrapers(customer),
 		RunCountLast30d: view.Launches(customer, now.UnixMilli()/day),
-		QuotaUsage:      map[string]int{"MAX_SCRAPERS": scrapers, "MAX_GROUPS": len(groups)}}
+		QuotaUsage:      plans.Usage(view, customer)}
 }

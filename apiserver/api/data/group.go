@@ -27,7 +27,7 @@ const (
 
 type groupRequest struct {
 	ID         ids.ID   `path:"id"`
-	Page       int      `query:"page" default:"0" min:"0" max:"100000" code:"invalid_page" doc:"Page number, from 0; page times size may be at most 100,000"`
+	Page       int      `query:"page" default:"0" min:"0" code:"invalid_page" doc:"Page number, from 0; page times size may be at most 100,000"`
 	Size       int      `query:"size" default:"20" min:"1" clamp:"1000" code:"invalid_page"`
 	Sort       []string `query:"sort" each:"max=1024" max:"5" code:"invalid_sort" doc:"A field, then asc or desc: price,desc. scrapedAt means _scrapedAt. Default: newest first."`
 	Categories []string `query:"categories" max:"20" each:"max=4096" doc:"Only rows in any of these categories of the group, by id or name. Repeated, or separated by commas unless a name has a comma; at most 20. With filters, rows must match both."`

@@ -9,6 +9,8 @@ import (
 	"time"
 
 	"shoal.dev/shoal/apiserver/internal/apitest"
+	"shoal.dev/shoal/controlplane/client"
+	"shoal.dev/shoal/pkg/ids"
 )
 
 func key(k string) map[string]string { return map[string]string{"Idempotency-Key": k} }
@@ -184,4 +186,20 @@ func TestListByName(t *testing.T) {
 	}
 	s.NewGroup(t, "bob", "of bob")
 	s.CheckNames(t, "/api/scraper/group/list")
+}
+
+// Alice lists the groups that carol shares with her. Their order is not that of their ids.
+func TestListSharedByName(t *testing.T) {
+	s := apitest.Start(t)
+	s.Client.Must(t, client.OpenCustomer{Customer: "carol", Entry: s.IDs.New()})
+	s.Client.Must(t, client.SignUp{Customer: "alice", Email: "alice@x.test"})
+	for i, name := range apitest.Names() {
+		s.Clock.Advance(time.Second)
+		group := ids.ID{byte(9 - i)}
+		s.Client.Must(t, client.PutGroup{Create: true, ID: group, Customer: "carol", Name: name,
+			DataTable: "t", StartType: "MANUAL"})
+		s.Client.Must(t, client.ShareGroup{Customer: "carol", Group: group,
+			Emails: []string{"alice@x.test"}})
+	}
+	s.CheckNames(t, "/api/scraper/shared/group/list")
 }

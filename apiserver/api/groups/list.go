@@ -25,6 +25,14 @@ type listRequest struct {
 // Validate implements operation.Validator.
 func (in *listRequest) Validate() fault.List { return api.CheckSpan(in.From, in.To) }
 
+// of returns the wanted groups of a list, in the wanted order. It modifies list.
+func (in *listRequest) of(list []*client.Group) ([]*client.Group, error) {
+	return api.Named[*client.Group]{Q: in.Q, Sort: in.Sort, From: in.From, To: in.To,
+		Name:    func(g *client.Group) string { return g.Name },
+		Created: func(g *client.Group) int64 { return g.CreatedAt },
+	}.Of(list)
+}
+
 // list is GET /api/scraper/group/list.
 func (Resource) list() *operation.Operation {
 	return operation.Define(operation.Declaration{
@@ -37,10 +45,7 @@ func (Resource) list() *operation.Operation {
 		operation.Streamed[[]Group], error) {
 		var answer operation.Streamed[[]Group]
 		view := from.View
-		all, err := api.Named[*client.Group]{Q: in.Q, Sort: in.Sort, From: in.From, To: in.To,
-			Name:    func(g *client.Group) string { return g.Name },
-			Created: func(g *client.Group) int64 { return g.CreatedAt },
-		}.Of(view.Groups(from.Customer))
+		all, err := in.of(view.Groups(from.Customer))
 		if err != nil {
 			return answer, err
 		}

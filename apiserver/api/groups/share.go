@@ -1,6 +1,7 @@
 package groups
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 
@@ -22,22 +23,26 @@ func (Resource) listShared() *operation.Operation {
 	return operation.Define(operation.Declaration{
 		ID: "svc_list_shared_groups", Routes: operation.Routes(
 			"GET /api/scraper/shared/group/list"), Group: shared,
-		Summary: "Lists the groups that others have shared with the customer",
+		Summary: "Lists the groups that others have shared with the customer, oldest first",
 		Description: "These groups are shared with the e-mail address in the customer's " +
 			"profile. Their rows, categories, runs and link errors are read with the same " +
 			"operations as the customer's own.",
 		Access: auth.Read, Agents: operation.Reads, Rate: limits.Read,
-	}, func(_ context.Context, from *operation.Caller, _ *struct{}) ([]Group, error) {
-		list := []Group{}
-		profile := from.View.Profile(from.Customer)
-		if profile == nil || profile.Email == "" {
-			return list, nil
+		Errors: []fault.Code{fault.InvalidSort},
+	}, func(_ context.Context, from *operation.Caller, in *listRequest) ([]Group, error) {
+		var shared []*client.Group
+		if profile := from.View.Profile(from.Customer); profile != nil && profile.Email != "" {
+			for _, share := range from.View.SharesTo(profile.Email) {
+				shared = append(shared, from.View.Group(share.Group))
+			}
 		}
-		for _, share := range from.View.SharesTo(profile.Email) {
-			list = append(list, NewGroup(from.View,
-				from.View.Group(share.Group)))
+		in.Sort = cmp.Or(in.Sort, "createdAt") // shares are by id
+		wanted, err := in.of(shared)
+		list := make([]Group, 0, len(wanted))
+		for _, g := range wanted {
+			list = append(list, NewGroup(from.View, g))
 		}
-		return list, nil
+		return list, err
 	})
 }
 

@@ -24,7 +24,7 @@ type historyRequest struct {
 	WithDeleted bool     `query:"withDeleted" default:"false" doc:"Include runs whose rows or scraper were deleted"`
 	From        api.Time `query:"from" doc:"Queued at this time or later"`
 	To          api.Time `query:"to" doc:"Queued before this time"`
-	Page        int      `query:"page" default:"0" min:"0" max:"100000" code:"invalid_page"`
+	Page        int      `query:"page" default:"0" min:"0" code:"invalid_page" doc:"Page number, from 0; page times size may be at most 100,000"`
 	Size        int      `query:"size" default:"20" min:"1" clamp:"200" code:"invalid_page"`
 	Sort        string   `query:"sort" max:"64" default:"started,desc" code:"invalid_sort" doc:"One of started, finished, queued, state, successLinks, errorLinks, totalLinks, itemsQuantity, totalRequests, deliveredPages, duration or chargedMicros, then asc or desc"`
 }

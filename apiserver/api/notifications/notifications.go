@@ -84,7 +84,7 @@ type UnreadNotifications struct {
 
 type listRequest struct {
 	Unread bool `query:"unread" default:"false" doc:"Lists only unread notifications"`
-	Page   int  `query:"page" default:"0" min:"0" max:"100000" code:"invalid_page"`
+	Page   int  `query:"page" default:"0" min:"0" code:"invalid_page" doc:"Page number, from 0; page times size may be at most 100,000"`
 	Size   int  `query:"size" default:"20" min:"1" clamp:"200" code:"invalid_page"`
 }
 

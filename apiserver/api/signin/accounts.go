@@ -17,8 +17,8 @@ type accountsRequest struct {
 	Q        string `query:"q" max:"254" doc:"Only accounts with this text in their e-mail address; case does not matter"`
 	Customer string `query:"customer" max:"128" doc:"Only accounts of the customer with this customerUniqueRef"`
 	Disabled bool   `query:"disabled" default:"false" doc:"Only disabled accounts"`
-	Page     int    `query:"page" default:"0" min:"0" max:"100000" code:"invalid_page" doc:"Page number, from 0"`
-	Size     int    `query:"size" default:"50" min:"1" max:"200" code:"invalid_page"`
+	Page     int    `query:"page" default:"0" min:"0" code:"invalid_page" doc:"Page number, from 0; page times size may be at most 100,000"`
+	Size     int    `query:"size" default:"50" min:"1" clamp:"200" code:"invalid_page"`
 }
 
 func (r *accountsRequest) wants(a *client.Account) bool {

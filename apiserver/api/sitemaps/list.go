@@ -51,7 +51,7 @@ func (Restriction) Values() []string {
 
 type listRequest struct {
 	ScraperID   ids.ID      `path:"scraperId"`
-	Page        int         `query:"page" default:"0" min:"0" max:"100000" code:"invalid_page" doc:"Page number, from 0; page times size may be at most 100,000"`
+	Page        int         `query:"page" default:"0" min:"0" code:"invalid_page" doc:"Page number, from 0; page times size may be at most 100,000"`
 	Size        int         `query:"size" default:"20" min:"1" clamp:"200" code:"invalid_page"`
 	Sort        []string    `query:"sort" each:"max=64" max:"4" code:"invalid_sort" doc:"url, image, imageTitle or lastSeen, then asc or desc: lastSeen,desc. Default: in the order found."`
 	Filters     string      `query:"filters" max:"30000" code:"invalid_filter" doc:"JSON filter on url, image, imageTitle and lastSeen: {\"url\":{\"$contains\":\"/shoes/\"}}"`

@@ -25,7 +25,7 @@ type Invoice struct {
 }
 
 type historyRequest struct {
-	Page   int    `query:"page" default:"0" min:"0" max:"100000" code:"invalid_page"`
+	Page   int    `query:"page" default:"0" min:"0" code:"invalid_page" doc:"Page number, from 0; page times size may be at most 100,000"`
 	Size   int    `query:"size" default:"20" min:"1" clamp:"200" code:"invalid_page"`
 	Status string `query:"status" enum:"PAID,OPEN,UNCOLLECTIBLE,VOID,DRAFT" doc:"All when empty"`
 	From   string `query:"from" form:"day" doc:"The first day (UTC), 2026-01-31"`

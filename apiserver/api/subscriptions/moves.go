@@ -88,7 +88,8 @@ func (r Resource) change() *operation.Operation {
 		Description: "A more expensive plan opens a checkout, and replaces the old plan once " +
 			"paid. A cheaper plan is scheduled for the end of the period, and nothing is " +
 			"charged now. The same plan changes nothing. A change that needs no payment ends " +
-			"an open checkout.",
+			"an open checkout. Without an active subscription only STARTER can be chosen; " +
+			"create opens the checkout of another plan.",
 		Access: auth.Write, Agents: operation.Destroys, Rate: limits.TopUp,
 		Errors: moveErrors(fault.InvalidPlan, fault.NoSubscription),
 	}, func(ctx context.Context, from *operation.Caller, in *planRequest) (Subscription, error) {
@@ -99,7 +100,7 @@ func (r Resource) change() *operation.Operation {
 			return Subscription{}, err
 		case plan.Name == client.StarterPlan && !known.Active():
 			return r.chooseFree(ctx, from)
-		case known.Plan() == "":
+		case !known.Active():
 			return Subscription{}, errNone
 		case known.Plan() == plan.Name, known.Scheduled() == plan.Name:
 			return r.keepPlan(ctx, from, known)

@@ -21,7 +21,7 @@ type TransactionPage struct {
 }
 
 type transactionsRequest struct {
-	Page int      `query:"page" default:"0" min:"0" max:"100000" code:"invalid_page" doc:"Page number, from 0"`
+	Page int      `query:"page" default:"0" min:"0" code:"invalid_page" doc:"Page number, from 0; page times size may be at most 100,000"`
 	Size int      `query:"size" default:"20" min:"1" max:"100" code:"invalid_page"`
 	From api.Time `query:"from" doc:"Created at this time or later"`
 	To   api.Time `query:"to" doc:"Created before this time"`

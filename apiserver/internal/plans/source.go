@@ -106,3 +106,20 @@ func (c *Catalogue) Settings() []client.Plan {
 	}
 	return settings
 }
+
+// counts count towards each cap what the commands count that add one more.
+var counts = map[Cap]func(view *client.View, customer string) int{
+	MaxScrapers:                (*client.View).OwnScrapers,
+	MaxGroups:                  (*client.View).OwnGroups,
+	DataSharingLimits:          (*client.View).SharesOf,
+	GroupCustomCategoriesLimit: (*client.View).CategoriesOf,
+}
+
+// Usage is how much of each cap a customer uses, by the cap's name.
+func Usage(view *client.View, customer string) map[string]int {
+	usage := map[string]int{}
+	for name, count := range counts {
+		usage[string(name)] = count(view, customer)
+	}
+	return usage
+}

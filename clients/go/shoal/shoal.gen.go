@@ -3954,6 +3954,7 @@ type WebhookWithSecretDisabledBecause string
 
 // SvcListInvoicesParams defines parameters for SvcListInvoices.
 type SvcListInvoicesParams struct {
+	// Page Page number, from 0; page times size may be at most 100,000
 	Page *int64 `form:"page,omitempty" json:"page,omitempty"`
 	Size *int64 `form:"size,omitempty" json:"size,omitempty"`
 
@@ -4039,9 +4040,11 @@ type SvcListKeysParams struct {
 // SvcListNotificationsParams defines parameters for SvcListNotifications.
 type SvcListNotificationsParams struct {
 	// Unread Lists only unread notifications
-	Unread *bool  `form:"unread,omitempty" json:"unread,omitempty"`
-	Page   *int64 `form:"page,omitempty" json:"page,omitempty"`
-	Size   *int64 `form:"size,omitempty" json:"size,omitempty"`
+	Unread *bool `form:"unread,omitempty" json:"unread,omitempty"`
+
+	// Page Page number, from 0; page times size may be at most 100,000
+	Page *int64 `form:"page,omitempty" json:"page,omitempty"`
+	Size *int64 `form:"size,omitempty" json:"size,omitempty"`
 }
 
 // SvcListCustomerSchemasParams defines parameters for SvcListCustomerSchemas.
@@ -4501,9 +4504,11 @@ type SvcListScraperJobsParams struct {
 	From *time.Time `form:"from,omitempty" json:"from,omitempty"`
 
 	// To Queued before this time
-	To   *time.Time `form:"to,omitempty" json:"to,omitempty"`
-	Page *int64     `form:"page,omitempty" json:"page,omitempty"`
-	Size *int64     `form:"size,omitempty" json:"size,omitempty"`
+	To *time.Time `form:"to,omitempty" json:"to,omitempty"`
+
+	// Page Page number, from 0; page times size may be at most 100,000
+	Page *int64 `form:"page,omitempty" json:"page,omitempty"`
+	Size *int64 `form:"size,omitempty" json:"size,omitempty"`
 
 	// Sort One of started, finished, queued, state, successLinks, errorLinks, totalLinks, itemsQuantity, totalRequests, deliveredPages, duration or chargedMicros, then asc or desc
 	Sort *string `form:"sort,omitempty" json:"sort,omitempty"`
@@ -4546,6 +4551,21 @@ type SvcPreviewScraperRuleJSONBody struct {
 
 	// SampleValue The source field's value, of any type; null if left out
 	SampleValue interface{} `json:"sampleValue,omitempty"`
+}
+
+// SvcListSharedGroupsParams defines parameters for SvcListSharedGroups.
+type SvcListSharedGroupsParams struct {
+	// Q Text in the name; case does not matter
+	Q *string `form:"q,omitempty" json:"q,omitempty"`
+
+	// Sort name or createdAt, then asc or desc; default: oldest first
+	Sort *string `form:"sort,omitempty" json:"sort,omitempty"`
+
+	// From Created at this time or later
+	From *time.Time `form:"from,omitempty" json:"from,omitempty"`
+
+	// To Created before this time
+	To *time.Time `form:"to,omitempty" json:"to,omitempty"`
 }
 
 // SvcRevokeGroupShareParams defines parameters for SvcRevokeGroupShare.
@@ -4801,7 +4821,7 @@ type SvcStartTopUpParams struct {
 
 // SvcListWalletTransactionsParams defines parameters for SvcListWalletTransactions.
 type SvcListWalletTransactionsParams struct {
-	// Page Page number, from 0
+	// Page Page number, from 0; page times size may be at most 100,000
 	Page *int64 `form:"page,omitempty" json:"page,omitempty"`
 	Size *int64 `form:"size,omitempty" json:"size,omitempty"`
 
@@ -4839,6 +4859,7 @@ type SvcCreateWebhookParams struct {
 
 // SvcListWebhookDeliveriesParams defines parameters for SvcListWebhookDeliveries.
 type SvcListWebhookDeliveriesParams struct {
+	// Page Page number, from 0; page times size may be at most 100,000
 	Page *int64 `form:"page,omitempty" json:"page,omitempty"`
 	Size *int64 `form:"size,omitempty" json:"size,omitempty"`
 }
@@ -5767,12 +5788,12 @@ type ClientInterface interface {
 	// Corresponds with POST /api/scraper/preview-rule (the `SvcPreviewScraperRule` operationId).
 	SvcPreviewScraperRule(ctx context.Context, body SvcPreviewScraperRuleJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error)
 
-	// SvcListSharedGroups Lists the groups that others have shared with the customer
+	// SvcListSharedGroups Lists the groups that others have shared with the customer, oldest first
 	//
 	// These groups are shared with the e-mail address in the customer's profile. Their rows, categories, runs and link errors are read with the same operations as the customer's own.
 	//
 	// Corresponds with GET /api/scraper/shared/group/list (the `SvcListSharedGroups` operationId).
-	SvcListSharedGroups(ctx context.Context, reqEditors ...RequestEditorFn) (*http.Response, error)
+	SvcListSharedGroups(ctx context.Context, params *SvcListSharedGroupsParams, reqEditors ...RequestEditorFn) (*http.Response, error)
 
 	// SvcRevokeGroupShare Ends the sharing of a group with an e-mail address
 	//
@@ -6038,7 +6059,7 @@ type ClientInterface interface {
 
 	// SvcChangeSubscriptionWithBody Changes the plan
 	//
-	// A more expensive plan opens a checkout, and replaces the old plan once paid. A cheaper plan is scheduled for the end of the period, and nothing is charged now. The same plan changes nothing. A change that needs no payment ends an open checkout.
+	// A more expensive plan opens a checkout, and replaces the old plan once paid. A cheaper plan is scheduled for the end of the period, and nothing is charged now. The same plan changes nothing. A change that needs no payment ends an open checkout. Without an active subscription only STARTER can be chosen; create opens the checkout of another plan.
 	//
 	// Takes any type of body and a specified content type.
 	//
@@ -6047,7 +6068,7 @@ type ClientInterface interface {
 
 	// SvcChangeSubscription Changes the plan
 	//
-	// A more expensive plan opens a checkout, and replaces the old plan once paid. A cheaper plan is scheduled for the end of the period, and nothing is charged now. The same plan changes nothing. A change that needs no payment ends an open checkout.
+	// A more expensive plan opens a checkout, and replaces the old plan once paid. A cheaper plan is scheduled for the end of the period, and nothing is charged now. The same plan changes nothing. A change that needs no payment ends an open checkout. Without an active subscription only STARTER can be chosen; create opens the checkout of another plan.
 	//
 	// Takes a body of the `application/json` content type.
 	//
@@ -7988,13 +8009,13 @@ func (c *Client) SvcPreviewScraperRule(ctx context.Context, body SvcPreviewScrap
 	return c.Client.Do(req)
 }
 
-// SvcListSharedGroups Lists the groups that others have shared with the customer
+// SvcListSharedGroups Lists the groups that others have shared with the customer, oldest first
 //
 // These groups are shared with the e-mail address in the customer's profile. Their rows, categories, runs and link errors are read with the same operations as the customer's own.
 //
 // Corresponds with GET /api/scraper/shared/group/list (the `SvcListSharedGroups` operationId).
-func (c *Client) SvcListSharedGroups(ctx context.Context, reqEditors ...RequestEditorFn) (*http.Response, error) {
-	req, err := NewSvcListSharedGroupsRequest(c.Server)
+func (c *Client) SvcListSharedGroups(ctx context.Context, params *SvcListSharedGroupsParams, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewSvcListSharedGroupsRequest(c.Server, params)
 	if err != nil {
 		return nil, err
 	}
@@ -8609,7 +8630,7 @@ func (c *Client) SvcCancelDowngrade(ctx context.Context, reqEditors ...RequestEd
 
 // SvcChangeSubscriptionWithBody Changes the plan
 //
-// A more expensive plan opens a checkout, and replaces the old plan once paid. A cheaper plan is scheduled for the end of the period, and nothing is charged now. The same plan changes nothing. A change that needs no payment ends an open checkout.
+// A more expensive plan opens a checkout, and replaces the old plan once paid. A cheaper plan is scheduled for the end of the period, and nothing is charged now. The same plan changes nothing. A change that needs no payment ends an open checkout. Without an active subscription only STARTER can be chosen; create opens the checkout of another plan.
 //
 // Takes any type of body and a specified content type.
 //
@@ -8628,7 +8649,7 @@ func (c *Client) SvcChangeSubscriptionWithBody(ctx context.Context, contentType 
 
 // SvcChangeSubscription Changes the plan
 //
-// A more expensive plan opens a checkout, and replaces the old plan once paid. A cheaper plan is scheduled for the end of the period, and nothing is charged now. The same plan changes nothing. A change that needs no payment ends an open checkout.
+// A more expensive plan opens a checkout, and replaces the old plan once paid. A cheaper plan is scheduled for the end of the period, and nothing is charged now. The same plan changes nothing. A change that needs no payment ends an open checkout. Without an active subscription only STARTER can be chosen; create opens the checkout of another plan.
 //
 // Takes a body of the `application/json` content type.
 //
@@ -14143,7 +14164,7 @@ func NewSvcPreviewScraperRuleRequestWithBody(server string, contentType string, 
 }
 
 // NewSvcListSharedGroupsRequest constructs an http.Request for the SvcListSharedGroups method
-func NewSvcListSharedGroupsRequest(server string) (*http.Request, error) {
+func NewSvcListSharedGroupsRequest(server string, params *SvcListSharedGroupsParams) (*http.Request, error) {
 	var err error
 
 	serverURL, err := url.Parse(server)
@@ -14159,6 +14180,69 @@ func NewSvcListSharedGroupsRequest(server string) (*http.Request, error) {
 	queryURL, err := serverURL.Parse(operationPath)
 	if err != nil {
 		return nil, err
+	}
+
+	if params != nil {
+		// queryValues collects non-styled parameters (passthrough, JSON)
+		// that are safe to round-trip through url.Values.Encode().
+		queryValues := queryURL.Query()
+		// rawQueryFragments collects pre-encoded query fragments from
+		// styled parameters, preserving literal commas as delimiters
+		// per the OpenAPI spec (e.g. "color=blue,black,brown").
+		var rawQueryFragments []string
+
+		if params.Q != nil {
+
+			if queryFrag, err := runtime.StyleParamWithOptions("form", true, "q", *params.Q, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationQuery, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			} else {
+				for _, qp := range strings.Split(queryFrag, "&") {
+					rawQueryFragments = append(rawQueryFragments, qp)
+				}
+			}
+
+		}
+
+		if params.Sort != nil {
+
+			if queryFrag, err := runtime.StyleParamWithOptions("form", true, "sort", *params.Sort, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationQuery, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			} else {
+				for _, qp := range strings.Split(queryFrag, "&") {
+					rawQueryFragments = append(rawQueryFragments, qp)
+				}
+			}
+
+		}
+
+		if params.From != nil {
+
+			if queryFrag, err := runtime.StyleParamWithOptions("form", true, "from", *params.From, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationQuery, Type: "string", Format: "date-time"}); err != nil {
+				return nil, err
+			} else {
+				for _, qp := range strings.Split(queryFrag, "&") {
+					rawQueryFragments = append(rawQueryFragments, qp)
+				}
+			}
+
+		}
+
+		if params.To != nil {
+
+			if queryFrag, err := runtime.StyleParamWithOptions("form", true, "to", *params.To, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationQuery, Type: "string", Format: "date-time"}); err != nil {
+				return nil, err
+			} else {
+				for _, qp := range strings.Split(queryFrag, "&") {
+					rawQueryFragments = append(rawQueryFragments, qp)
+				}
+			}
+
+		}
+
+		if encoded := queryValues.Encode(); encoded != "" {
+			rawQueryFragments = append(rawQueryFragments, encoded)
+		}
+		queryURL.RawQuery = strings.Join(rawQueryFragments, "&")
 	}
 
 	req, err := http.NewRequest(http.MethodGet, queryURL.String(), nil)
@@ -17908,14 +17992,14 @@ type ClientWithResponsesInterface interface {
 	// Corresponds with POST /api/scraper/preview-rule (the `SvcPreviewScraperRule` operationId).
 	SvcPreviewScraperRuleWithResponse(ctx context.Context, body SvcPreviewScraperRuleJSONRequestBody, reqEditors ...RequestEditorFn) (*SvcPreviewScraperRuleResponse, error)
 
-	// SvcListSharedGroupsWithResponse Lists the groups that others have shared with the customer
+	// SvcListSharedGroupsWithResponse Lists the groups that others have shared with the customer, oldest first
 	//
 	// These groups are shared with the e-mail address in the customer's profile. Their rows, categories, runs and link errors are read with the same operations as the customer's own.
 	//
 	// Returns a wrapper object for the known response body format(s).
 	//
 	// Corresponds with GET /api/scraper/shared/group/list (the `SvcListSharedGroups` operationId).
-	SvcListSharedGroupsWithResponse(ctx context.Context, reqEditors ...RequestEditorFn) (*SvcListSharedGroupsResponse, error)
+	SvcListSharedGroupsWithResponse(ctx context.Context, params *SvcListSharedGroupsParams, reqEditors ...RequestEditorFn) (*SvcListSharedGroupsResponse, error)
 
 	// SvcRevokeGroupShareWithResponse Ends the sharing of a group with an e-mail address
 	//
@@ -18225,7 +18309,7 @@ type ClientWithResponsesInterface interface {
 
 	// SvcChangeSubscriptionWithBodyWithResponse Changes the plan
 	//
-	// A more expensive plan opens a checkout, and replaces the old plan once paid. A cheaper plan is scheduled for the end of the period, and nothing is charged now. The same plan changes nothing. A change that needs no payment ends an open checkout.
+	// A more expensive plan opens a checkout, and replaces the old plan once paid. A cheaper plan is scheduled for the end of the period, and nothing is charged now. The same plan changes nothing. A change that needs no payment ends an open checkout. Without an active subscription only STARTER can be chosen; create opens the checkout of another plan.
 	//
 	// Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
 	//
@@ -18234,7 +18318,7 @@ type ClientWithResponsesInterface interface {
 
 	// SvcChangeSubscriptionWithResponse Changes the plan
 	//
-	// A more expensive plan opens a checkout, and replaces the old plan once paid. A cheaper plan is scheduled for the end of the period, and nothing is charged now. The same plan changes nothing. A change that needs no payment ends an open checkout.
+	// A more expensive plan opens a checkout, and replaces the old plan once paid. A cheaper plan is scheduled for the end of the period, and nothing is charged now. The same plan changes nothing. A change that needs no payment ends an open checkout. Without an active subscription only STARTER can be chosen; create opens the checkout of another plan.
 	//
 	// Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
 	//
@@ -25092,15 +25176,15 @@ func (c *ClientWithResponses) SvcPreviewScraperRuleWithResponse(ctx context.Cont
 	return ParseSvcPreviewScraperRuleResponse(rsp)
 }
 
-// SvcListSharedGroupsWithResponse Lists the groups that others have shared with the customer
+// SvcListSharedGroupsWithResponse Lists the groups that others have shared with the customer, oldest first
 //
 // These groups are shared with the e-mail address in the customer's profile. Their rows, categories, runs and link errors are read with the same operations as the customer's own.
 //
 // Returns a wrapper object for the known response body format(s).
 //
 // Corresponds with GET /api/scraper/shared/group/list (the `SvcListSharedGroups` operationId).
-func (c *ClientWithResponses) SvcListSharedGroupsWithResponse(ctx context.Context, reqEditors ...RequestEditorFn) (*SvcListSharedGroupsResponse, error) {
-	rsp, err := c.SvcListSharedGroups(ctx, reqEditors...)
+func (c *ClientWithResponses) SvcListSharedGroupsWithResponse(ctx context.Context, params *SvcListSharedGroupsParams, reqEditors ...RequestEditorFn) (*SvcListSharedGroupsResponse, error) {
+	rsp, err := c.SvcListSharedGroups(ctx, params, reqEditors...)
 	if err != nil {
 		return nil, err
 	}
@@ -25619,7 +25703,7 @@ func (c *ClientWithResponses) SvcCancelDowngradeWithResponse(ctx context.Context
 
 // SvcChangeSubscriptionWithBodyWithResponse Changes the plan
 //
-// A more expensive plan opens a checkout, and replaces the old plan once paid. A cheaper plan is scheduled for the end of the period, and nothing is charged now. The same plan changes nothing. A change that needs no payment ends an open checkout.
+// A more expensive plan opens a checkout, and replaces the old plan once paid. A cheaper plan is scheduled for the end of the period, and nothing is charged now. The same plan changes nothing. A change that needs no payment ends an open checkout. Without an active subscription only STARTER can be chosen; create opens the checkout of another plan.
 //
 // Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
 //
@@ -25634,7 +25718,7 @@ func (c *ClientWithResponses) SvcChangeSubscriptionWithBodyWithResponse(ctx cont
 
 // SvcChangeSubscriptionWithResponse Changes the plan
 //
-// A more expensive plan opens a checkout, and replaces the old plan once paid. A cheaper plan is scheduled for the end of the period, and nothing is charged now. The same plan changes nothing. A change that needs no payment ends an open checkout.
+// A more expensive plan opens a checkout, and replaces the old plan once paid. A cheaper plan is scheduled for the end of the period, and nothing is charged now. The same plan changes nothing. A change that needs no payment ends an open checkout. Without an active subscription only STARTER can be chosen; create opens the checkout of another plan.
 //
 // Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
 //

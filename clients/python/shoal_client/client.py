@@ -968,8 +968,14 @@ def svc_preview_scraper_rule(
 @client.get("/api/scraper/shared/group/list")
 def svc_list_shared_groups(
     result: schemas.SvcListSharedGroups200Response,
+    q: str | None = None,
+    sort: str | None = None,
+    from_: typing.Annotated[
+        str | None, clientele_api.Query(alias="from")
+    ] = None,
+    to: str | None = None,
 ) -> schemas.SvcListSharedGroups200Response:
-    """Lists the groups that others have shared with the customer
+    """Lists the groups that others have shared with the customer, oldest first
 
     These groups are shared with the e-mail address in the customer's profile. Their rows, categories, runs and link errors are read with the same operations as the customer's own.
     """
@@ -1348,7 +1354,7 @@ def svc_change_subscription(
 ) -> schemas.Subscription:
     """Changes the plan
 
-    A more expensive plan opens a checkout, and replaces the old plan once paid. A cheaper plan is scheduled for the end of the period, and nothing is charged now. The same plan changes nothing. A change that needs no payment ends an open checkout.
+    A more expensive plan opens a checkout, and replaces the old plan once paid. A cheaper plan is scheduled for the end of the period, and nothing is charged now. The same plan changes nothing. A change that needs no payment ends an open checkout. Without an active subscription only STARTER can be chosen; create opens the checkout of another plan.
     """
     return result
 

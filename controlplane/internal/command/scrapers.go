@@ -14,7 +14,7 @@ const (
 
 // RoomForScraper refuses a scraper beyond the customer's bounds, or its plan's.
 func RoomForScraper(v *state.View, customer string, by *PlanCap) error {
-	count := CountScrapers(v, customer)
+	count := v.OwnScrapers(customer)
 	if count >= MaxScrapers {
 		return fault.New(fault.LimitReached, "a customer has at most %d scrapers", MaxScrapers)
 	}
@@ -32,14 +32,4 @@ func RoomForRecipe(v *state.View, customer string) error {
 	}
 	return fault.New(fault.LimitReached, "the scrapers of a customer have at most %d MiB",
 		MaxScraperBytes>>20)
-}
-
-// CountScrapers counts a customer's scrapers, without those that the service makes itself.
-func CountScrapers(v *state.View, customer string) (count int) {
-	for _, group := range v.Groups(customer) {
-		if group.Of.IsZero() {
-			count += group.Scrapers
-		}
-	}
-	return count
 }

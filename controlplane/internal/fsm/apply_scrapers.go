@@ -107,7 +107,7 @@ func putScraper(tx *state.Tx, p command.PutScraperPayload) (state.Scraper, error
 func saveNew(tx *state.Tx, scraper *state.Scraper, p *command.PutScraperPayload) {
 	saveScraper(tx, scraper)
 	if p.Create {
-		count := command.CountScrapers(&tx.View, p.Customer)
+		count := tx.OwnScrapers(p.Customer)
 		notifyNear(tx, p.Customer, p.Cap, count-1, count)
 	}
 }

@@ -83,6 +83,16 @@ func (v *View) OwnGroups(customer string) (count int) {
 	return count
 }
 
+// OwnScrapers counts a customer's scrapers, without those that the service made.
+func (v *View) OwnScrapers(customer string) (count int) {
+	for _, g := range v.Groups(customer) {
+		if g.Of.IsZero() {
+			count += g.Scrapers
+		}
+	}
+	return count
+}
+
 // PutGroup adds or replaces a group.
 func (t *Tx) PutGroup(g *Group) { groupsTable.put(t, g) }
 

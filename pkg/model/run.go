@@ -113,7 +113,7 @@ const MaxKeepDays = 30
 // PostProcessRule derives a column from another one (specification 2.2). It is stored as written.
 type PostProcessRule struct {
 	Kind        string         `json:"kind" cbor:"1,keyasint" required:"true" enum:"CURRENCY_CONVERT,ENUM_MAP,REGEX_CLEAN" doc:"CURRENCY_CONVERT, ENUM_MAP or REGEX_CLEAN"`
-	SourceField string         `json:"sourceField" cbor:"2,keyasint" required:"true" min:"1" max:"256" doc:"Field to read; a leading _ is dropped, as in itemsConfig. Null if the row does not have it"`
+	SourceField string         `json:"sourceField" cbor:"2,keyasint" required:"true" min:"1" max:"256" form:"named" doc:"Field to read; a leading _ is dropped, as in itemsConfig. Null if the row does not have it"`
 	OutputField string         `json:"outputField" cbor:"3,keyasint" required:"true" max:"256" form:"column" not:"date,group,groupId,groupRef,scraperId,scraperRef,scraperJobStatusId,jobId,customerRef,sourceUrl,finalUrl,scrapedAt" doc:"Column to write; replaces one of that name. Neither sourceField nor a system field"`
 	OutputType  string         `json:"outputType,omitempty" cbor:"4,keyasint,omitempty" enum:",NUMBER,TEXT,BOOLEAN" doc:"NUMBER, TEXT or BOOLEAN: a hint, values are not coerced"`
 	Params      map[string]any `json:"params,omitempty" cbor:"5,keyasint,omitempty" doc:"CURRENCY_CONVERT: from, to (ISO 4217). ENUM_MAP: mapping, default. REGEX_CLEAN: pattern (RE2), replacement or group, onNoMatch (KEEP, NULL, EMPTY)"`

@@ -44,6 +44,8 @@ func formOf(name string) (pattern, says string, known bool) {
 			`]*[^` + controls + blanks + `])$`, "must be one line, and not begin or end with a space", true
 	case "field":
 		return `^_*` + plain, column + "; underscores before it do not count", true
+	case "named":
+		return `[^_]`, "must have another character than _", true
 	case "column":
 		return `^` + plain, column + " or _", true
 	case "day": // or empty

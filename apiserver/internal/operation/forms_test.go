@@ -21,6 +21,7 @@ type formed struct {
 	Line    string            `json:"line" form:"filled-line" max:"5"`
 	Field   string            `json:"field" form:"field"`
 	Column  string            `json:"column" form:"column" not:"date,jobId"`
+	Source  string            `json:"source" form:"named"`
 	Agreed  bool              `json:"agreed" must:"true"`
 	Amount  int64             `json:"amount" not:"0"`
 	Count   uint32            `json:"count"`
@@ -62,6 +63,7 @@ func TestForms(t *testing.T) {
 		`{"line":"\u3000"}`: "line", `{"line":"a\u0085"}`: "line", `{"line":" a "}`: "",
 		`{"field":"__a b"}`: "", `{"field":"__"}`: "field", `{"field":"_$a"}`: "field",
 		`{"field":" "}`: "field", `{"field":" a"}`: "", `{"field":"a\\"}`: "field",
+		`{"source":"_a"}`: "", `{"source":"_"}`: "source", `{"source":"\""}`: "",
 		`{"column":"a"}`: "", `{"column":"_a"}`: "column", `{"column":"jobId"}`: "column",
 		`{"agreed":true,"column":"a"}`: "", `{"column":"a","agreed":false}`: "agreed",
 		`{"amount":-1}`: "", `{"amount":0}`: "amount", `{"amount":0.0}`: "amount",

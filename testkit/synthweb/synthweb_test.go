@@ -333,7 +333,7 @@ func TestHeldSitesDoNotAnswer(t *testing.T) {
 	var released atomic.Bool
 	var asking sync.WaitGroup
 	asking.Go(func() {
-		_, err := client.get(t.Context(), web.URL(0, 0))
+		_, err := client.get(t.Context(), web.URL(0, 0), enough)
 		if err != nil || !released.Load() {
 			t.Errorf("answered while held: %v, %v", !released.Load(), err)
 		}

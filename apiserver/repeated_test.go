@@ -7,8 +7,10 @@ import (
 	"strings"
 	"testing"
 
+	"shoal.dev/shoal/apiserver"
 	"shoal.dev/shoal/apiserver/internal/apitest"
 	"shoal.dev/shoal/controlplane/client"
+	"shoal.dev/shoal/pkg/blobstore"
 )
 
 // repeatedCall is a call of an operation that needs a key.
@@ -46,6 +48,8 @@ var repeatedCalls = []repeatedCall{
 		`"links":[{"url":"https://shop.test/"}]}`, ""},
 	{"svc_create_customer_schema", `PUT /api/schema/customer {"type":"PRODUCT","version":1,` +
 		`"content":{"type":"object","properties":{"a":{}}}}`, ""},
+	{"svc_keep_export", "POST /api/scraper/data/exports?scraperId={scraper}&format=jsonl" +
+		"&limit=5", ""},
 	{"svc_stop_scraper", "GET /api/scraper/{scraper}/stop", ""},
 	{"svc_stop_scraper_by_post", "POST /api/scraper/{scraper}/stop", ""},
 	{"svc_adjust_wallet", "POST " + adminOf + `/wallet/adjustments ` +
@@ -100,7 +104,13 @@ func needKeys(t *testing.T) (operations []string) {
 // and so is the plan. Still it gets the first answer (specification 4).
 func TestRepeatedCalls(t *testing.T) {
 	store := apitest.NewStore(t)
-	s := apitest.Start(t, apitest.WithStore(store))
+	blobs, err := blobstore.OpenDirectory(t.TempDir())
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = blobs.Close() })
+	s := apitest.Start(t, apitest.WithStore(store),
+		func(config *apiserver.Config) { config.Blobs = blobs })
 	real := share(t, s, store)
 	schema := client.PutSchema{ID: s.IDs.New(), Customer: "alice", Name: "s", Version: 9,
 		Type: "PRODUCT", Content: []byte(`{"type":"object","properties":{"a":{}}}`)}

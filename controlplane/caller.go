@@ -24,8 +24,8 @@ func (c caller) Propose(ctx context.Context, payload command.Payload, call *clie
 	var under *command.Call
 	if call != nil {
 		under = &command.Call{Customer: call.Customer, Operation: call.Operation, Key: call.Key,
-			Request: call.Request,
-			Ticket:  call.Ticket, Body: call.Body}
+			Request: call.Request, Ticket: call.Ticket, Body: call.Body,
+			AnswerOnly: call.AnswerOnly}
 	}
 	ctx, cancel := context.WithTimeout(ctx, c.s.config.patience)
 	defer cancel()

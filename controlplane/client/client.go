@@ -250,6 +250,9 @@ type Call struct {
 	// Ticket is set by a successful ClaimCall. Later commands under this Call complete or release
 	// the claim.
 	Ticket ids.ID
+	// AnswerOnly says that the command may return the key's first result, and is refused as
+	// unavailable if none is kept. It changes nothing. Set it only if View.Answered.
+	AnswerOnly bool
 }
 
 // Patience is how long an API call waits for a control plane without a leader: ten elections. A
@@ -262,7 +265,6 @@ type Proposer interface {
 	// give the result its type. call may be nil. Faults of the command are *fault.Error. If the
 	// outcome is not known within ctx or Patience, the code is unavailable, and the command may or
 	// may not have been applied. All retries use one command id.
-	// command id all along.
 	Propose(ctx context.Context, payload command.Payload, call *Call) (any, error)
 }
 

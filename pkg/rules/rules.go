@@ -99,11 +99,15 @@ func Compile(list []model.PostProcessRule) (*Rules, fault.List) {
 	return compiled, nil
 }
 
-// Check returns all faults of rules that are being saved: those of Compile, and currencies without
-// a rate.
+// Check returns all faults of rules that are being saved: those of Compile, currencies without a
+// rate, and sources that are no column or that the rule itself writes. Rules saved before may have
+// such sources, and still compile.
 func Check(ctx context.Context, list []model.PostProcessRule, rates ecb.Rates) fault.List {
 	_, faults := Compile(list)
 	for i, r := range list {
+		c := checker{field: fmt.Sprintf("postProcessRules[%d]", i)}
+		c.checkSource(&r)
+		faults = append(faults, c.faults...)
 		for _, name := range []string{"from", "to"} {
 			code, _ := r.Params[name].(string)
 			if Kind(r.Kind) == CurrencyConvert && ecb.IsCode(code) && !rates.Table(ctx).Has(code) {
@@ -130,12 +134,10 @@ func (c *checker) invalid(member, format string, args ...any) {
 }
 
 func (c *checker) compile(r *model.PostProcessRule) rule {
-	source := model.ColumnOf(r.SourceField)
-	if source == "" || utf8.RuneCountInString(r.SourceField) > maxName {
-		c.invalid("sourceField", "the name of a field of 1 to %d characters is needed; leading "+
-			"underscores do not count", maxName)
+	if r.SourceField == "" || utf8.RuneCountInString(r.SourceField) > maxName {
+		c.invalid("sourceField", "a name of 1 to %d characters is needed", maxName)
 	}
-	if problem := badOutput(r.OutputField, source); problem != "" {
+	if problem := badOutput(r.OutputField, r.SourceField); problem != "" {
 		c.invalid("outputField", "%s", problem)
 	}
 	switch r.OutputType {
@@ -143,7 +145,7 @@ func (c *checker) compile(r *model.PostProcessRule) rule {
 	default:
 		c.invalid("outputType", "must be one of NUMBER, TEXT, BOOLEAN")
 	}
-	compiled := rule{source: source, output: r.OutputField,
+	compiled := rule{source: model.ColumnOf(r.SourceField), output: r.OutputField,
 		converts: Kind(r.Kind) == CurrencyConvert}
 	params := c.params(r.Params)
 	switch Kind(r.Kind) {
@@ -157,6 +159,18 @@ func (c *checker) compile(r *model.PostProcessRule) rule {
 		c.invalid("kind", "must be one of CURRENCY_CONVERT, ENUM_MAP, REGEX_CLEAN")
 	}
 	return compiled
+}
+
+// checkSource checks what only leading underscores hide: they are not part of a column's name.
+func (c *checker) checkSource(r *model.PostProcessRule) {
+	switch source := model.ColumnOf(r.SourceField); {
+	case source == r.SourceField:
+	case source == "":
+		c.invalid("sourceField", "must have another character than _")
+	case source == r.OutputField:
+		c.invalid("outputField", "must differ from sourceField, whose leading underscores do not "+
+			"count")
+	}
 }
 
 // badOutput says what is wrong with the name of a column to write, from the column source.

@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"strings"
 	"sync"
 	"testing"
 	"time"
@@ -55,7 +56,7 @@ func newLinked(t *testing.T) *linked {
 		}
 	})
 	l := &linked{store: store, version: source.New(),
-		job: client.Job{ID: source.New(), List: source.New()}}
+		job: client.Job{ID: source.New(), List: source.New(), Links: exportedAtOnce + 1}}
 	list, err := l.store.CreateList(t.Context(), l.job.List)
 	if err != nil {
 		t.Fatal(err)
@@ -153,5 +154,20 @@ func TestExportHasAllLinksOrNone(t *testing.T) {
 				t.Errorf("links that are gone: %v", err)
 			}
 		})
+	}
+}
+
+// A list may go on behind the links of its run. Those are not the run's.
+func TestExportHasTheLinksOfTheRun(t *testing.T) {
+	l := newLinked(t)
+	l.job.Links = 3
+	var text bytes.Buffer
+	e := &exporter{Resource: Resource{Store: l.store}, view: l.view, customer: "alice",
+		lines: json.NewEncoder(&text)}
+	if err := e.links(t.Context(), &l.job); err != nil {
+		t.Fatal(err)
+	}
+	if n := strings.Count(text.String(), `{"kind":"link"`); n != 3 {
+		t.Errorf("%d links", n)
 	}
 }

@@ -144,7 +144,7 @@ func (r Resource) keep() *operation.Operation {
 			fault.ExportsNotKept},
 	}, func(ctx context.Context, from *operation.Caller, in *exportRequest) (KeptExport, error) {
 		ask, err := r.ask(ctx, from, in)
-		if err != nil {
+		if err != nil && !from.OnlyAnswers() {
 			return KeptExport{}, err
 		}
 		e, err := client.Do(ctx, r.Client, ask, from.Call)
@@ -155,9 +155,16 @@ func (r Resource) keep() *operation.Operation {
 	})
 }
 
-// ask makes the command that keeps an export of the rows as they are now.
+// ask makes the command that keeps an export of the rows as they are now. Beside an error it has
+// what the answer to a repeated call is made of.
 func (r Resource) ask(ctx context.Context, from *operation.Caller,
 	in *exportRequest) (ask client.AskExport, err error) {
+	request := keptRequest{exportRequest: *in}
+	ask = client.AskExport{ID: r.IDs.New(), Customer: from.Customer,
+		Kept: keptFor.Milliseconds()}
+	if ask.Request, err = json.Marshal(request); err != nil {
+		return ask, fmt.Errorf("kept export: %w", err)
+	}
 	if r.Blobs == nil {
 		return ask, fault.New(fault.ExportsNotKept, "the operator of the service keeps no files")
 	}
@@ -178,7 +185,6 @@ func (r Resource) ask(ctx context.Context, from *operation.Caller,
 	if err != nil {
 		return ask, err
 	}
-	request := keptRequest{exportRequest: *in}
 	for _, category := range named {
 		request.Named = append(request.Named, category.Filters)
 	}
@@ -204,8 +210,8 @@ func (r Resource) ask(ctx context.Context, from *operation.Caller,
 		return ask, fault.Invalid(fault.InvalidRequest, "filters",
 			"what a kept export names may have %d bytes together", client.MaxExportRequest)
 	}
-	ask = client.AskExport{ID: r.IDs.New(), Customer: from.Customer, Request: text, Owner: owner,
-		Groups: in.groups(from.View, from.Customer, whole.Group), Kept: keptFor.Milliseconds()}
+	ask.Request, ask.Owner = text, owner
+	ask.Groups = in.groups(from.View, from.Customer, whole.Group)
 	if from.Key != nil {
 		ask.Key = from.Key.ID
 	}

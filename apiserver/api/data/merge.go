@@ -56,7 +56,7 @@ func (r Resource) merge() *operation.Operation {
 			fault.IngestCapacity, fault.IngestCapacityGlobal, fault.OutOfSpace},
 	}, func(ctx context.Context, from *operation.Caller, in *mergeRequest) (Merged, error) {
 		runs, err := r.mergeable(ctx, from, in)
-		if err != nil && !from.Repeats() { // a repeated call waits for its merge
+		if err != nil && !from.OnlyAnswers() { // a repeated call waits for its merge
 			return Merged{}, err
 		}
 		begun, err := client.Do(ctx, r.Client, client.BeginResult{Job: r.IDs.New(),

@@ -35,7 +35,7 @@ func (r Resource) match() *operation.Operation {
 		ID ids.ID `path:"id"`
 	}) (operation.None, error) {
 		catalogue, err := catalogueFor(from, in.ID)
-		if err != nil && !from.Repeats() {
+		if err != nil && !from.OnlyAnswers() {
 			return operation.None{}, err
 		}
 		begun, err := client.Do(ctx, r.Client, client.BeginResult{Job: r.IDs.New(),

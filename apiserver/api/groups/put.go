@@ -109,7 +109,7 @@ func (r Resource) put() *operation.Operation {
 		if err == nil {
 			err = r.checkStartType(from, &put)
 		}
-		if err != nil && !from.Repeats() {
+		if err != nil && !from.OnlyAnswers() {
 			return Group{}, err
 		}
 		if put.Create {

@@ -48,7 +48,7 @@ func (r Resource) putStartType() *operation.Operation {
 		var answer operation.Streamed[[]StartTypeForGroup]
 		if needs := featureOf(in.StartType); needs != "" {
 			err := r.Plans.Check(from.View, from.Customer, needs)
-			if err != nil && !from.Repeats() {
+			if err != nil && !from.OnlyAnswers() {
 				return answer, err
 			}
 		}

@@ -54,7 +54,7 @@ func (r Resource) reExtract() *operation.Operation {
 	}, func(ctx context.Context, from *operation.Caller,
 		in *reExtractRequest) (LaunchedRun, error) {
 		begin, err := r.read(ctx, from, in)
-		if err != nil && !from.Repeats() {
+		if err != nil && !from.OnlyAnswers() {
 			return LaunchedRun{}, err
 		}
 		launched, err := client.Do(ctx, r.Client, begin, from.Call)

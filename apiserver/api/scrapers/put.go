@@ -98,7 +98,7 @@ func (r Resource) save(ctx context.Context, from *operation.Caller, b *Scraper) 
 		Schema:      b.Schema, PostProcessRules: b.PostProcessRules, Schedule: b.Schedule,
 		ScheduleTimezone: b.ScheduleTimezone,
 		Config:           b.Config}
-	if err := r.checkSave(ctx, from, b, &spec); err != nil && !from.Repeats() {
+	if err := r.checkSave(ctx, from, b, &spec); err != nil && !from.OnlyAnswers() {
 		return nil, err
 	}
 	put := client.PutScraper{Create: b.ID.IsZero(), ID: b.ID, Customer: from.Customer,

@@ -54,8 +54,8 @@ func (r Resource) harvest() *operation.Operation {
 		ask := client.AskHarvest{ID: r.IDs.New(), Customer: from.Customer, Scraper: in.ScraperID,
 			Cap: in.Cap, Operation: from.Call.Operation, Key: from.Call.Key}
 		var err error
-		if ask.URL, ask.IgnoreRobots, err = siteOf(from, in.ScraperID); err != nil &&
-			!from.Repeats() {
+		ask.URL, ask.IgnoreRobots, err = siteOf(from, in.ScraperID)
+		if err != nil && !from.OnlyAnswers() {
 			return 0, err
 		}
 		asked, err := client.Do(ctx, r.Client, ask, from.Call)

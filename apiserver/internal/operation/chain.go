@@ -214,9 +214,11 @@ type exchange struct {
 	from     Caller
 	address  netip.Addr // of the caller, as far as trusted proxies say
 	err      error
-	ended    func()          // releases the place of a long answer
-	span     *telemetry.Span // nil: not traced
-	undo     []func()        // releases what the call holds, once it has its answer
+	ended    func() // releases the place of a long answer
+	// answerOnly says that the call may only get the answer of an earlier one with its key
+	answerOnly bool
+	span       *telemetry.Span // nil: not traced
+	undo       []func()        // releases what the call holds, once it has its answer
 }
 
 func (c *Chain) beginExchange(op *Operation, rc *fasthttp.RequestCtx) *exchange {
@@ -326,7 +328,7 @@ func (x *exchange) answer(ctx context.Context) (answer any, err error) {
 	}
 	if key != "" {
 		x.from.Call = &client.Call{Customer: x.from.Customer, Operation: x.op.ID, Key: key,
-			Request: x.hash(in, raw)}
+			Request: x.hash(in, raw), AnswerOnly: x.answerOnly}
 	}
 	if x.op.isLong() {
 		if x.ended = x.Streams.Open(ctx, x.from.Customer); x.ended == nil {
@@ -357,15 +359,17 @@ func isWhole(answer any) bool {
 
 // checkFeature refuses a customer whose plan lacks the operation's feature. It runs before any look
 // at what the request names, so the refusal reveals nothing about that. A repeated call gets its
-// answer under any plan.
+// answer under any plan, and nothing else.
 func (x *exchange) checkFeature() error {
 	if x.op.Feature == "" {
 		return nil
 	}
-	if claim := x.claim(); claim != nil && claim.Done {
+	err := x.Plans.Check(x.from.View, x.from.Customer, x.op.Feature)
+	if err != nil && x.from.View.Answered(x.from.Customer, x.op.ID, x.givenKey()) {
+		x.answerOnly = true
 		return nil
 	}
-	return x.Plans.Check(x.from.View, x.from.Customer, x.op.Feature)
+	return err
 }
 
 // actor is the caller as the audit trail records it.
@@ -428,15 +432,15 @@ func (x *exchange) identify(ctx context.Context) error {
 
 // waitsAgain says whether the call repeats one that was answered before it was done. Such a repeat
 // makes nothing new.
-func (x *exchange) waitsAgain() bool { return x.op.Later && x.claim() != nil }
+func (x *exchange) waitsAgain() bool {
+	key := x.givenKey()
+	return x.op.Later && key != "" &&
+		x.from.View.Claim(x.from.Customer, x.op.ID, key) != nil
+}
 
-// claim is what is kept of an earlier call with the same key; nil: nothing.
-func (x *exchange) claim() *client.Claim {
-	key := strings.TrimSpace(string(x.rc.Request.Header.Peek("Idempotency-Key")))
-	if key == "" {
-		return nil
-	}
-	return x.from.View.Claim(x.from.Customer, x.op.ID, key)
+// givenKey is the idempotency key as the request gives it, not yet checked; "": none.
+func (x *exchange) givenKey() string {
+	return strings.TrimSpace(string(x.rc.Request.Header.Peek("Idempotency-Key")))
 }
 
 func (x *exchange) authenticate(ctx context.Context, credential, ticket string) (auth.Principal,

@@ -184,14 +184,15 @@ type Caller struct {
 	forgets bool                     // the browser is told to forget its storage
 }
 
-// Repeats reports whether the call has its answer already, which its command returns. What the
-// state has become since then refuses nothing (specification 4).
-func (c *Caller) Repeats() bool {
-	if c.Call == nil {
+// OnlyAnswers reports whether the call has its answer already. What the state has become since then
+// does not refuse it (specification 4). From then on the call's command can only return that answer:
+// the caller may ignore checks that fail.
+func (c *Caller) OnlyAnswers() bool {
+	if c.Call == nil || !c.View.Answered(c.Customer, c.Call.Operation, c.Call.Key) {
 		return false
 	}
-	claim := c.View.Claim(c.Customer, c.Call.Operation, c.Call.Key)
-	return claim != nil && claim.Done
+	c.Call.AnswerOnly = true
+	return true
 }
 
 // None is the answer of an operation without a body.

@@ -92,8 +92,8 @@ func (c *Client) Propose(ctx context.Context, payload command.Payload, call *cli
 	var under *command.Call
 	if call != nil {
 		under = &command.Call{Customer: call.Customer, Operation: call.Operation, Key: call.Key,
-			Request: call.Request,
-			Ticket:  call.Ticket, Body: call.Body}
+			Request: call.Request, Ticket: call.Ticket, Body: call.Body,
+			AnswerOnly: call.AnswerOnly}
 	}
 	id := c.ids.New()
 	data, err := c.fsm.EncodeBy(client.ActorOf(ctx), id, c.clock.Now().UnixMilli(), payload, under)

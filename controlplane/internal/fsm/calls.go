@@ -101,6 +101,9 @@ func (m *FSM) admitCall(tx *state.Tx, env *command.Envelope,
 	call := env.Call
 	claim := tx.Claim(call.Customer, call.Operation, call.Key)
 	switch {
+	case claim == nil && call.AnswerOnly: // its checks may have failed
+		return Result{Err: fault.New(fault.Unavailable,
+			"the answer under this key has just expired; ask again")}, true
 	case claim == nil:
 		customer := tx.Customer(call.Customer)
 		if customer == nil && opens(payload) {

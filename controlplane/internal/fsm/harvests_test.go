@@ -186,8 +186,15 @@ func TestWipeOfTheNight(t *testing.T) {
 	if !b.view().Harvest(second.ID).Orphaned(b.view()) {
 		t.Error("somebody reads what a deleted scraper found")
 	}
-	b.must(command.ForgetHarvestsPayload{Harvests: []ids.ID{first.ID, second.ID}})
-	if n := len(b.view().HarvestsFor("a")); n != 0 || b.view().WorkItem(second.ID) != nil {
+	forget := command.ForgetHarvestsPayload{Harvests: []ids.ID{first.ID, second.ID}}
+	b.must(forget)
+	if left := b.view().HarvestsFor("a"); len(left) != 1 || left[0].ID != first.ID ||
+		b.view().WorkItem(second.ID) != nil {
+		t.Errorf("what is done answers repeated calls: %v", left)
+	}
+	b.now += command.HarvestKept
+	b.must(forget)
+	if n := len(b.view().HarvestsFor("a")); n != 0 {
 		t.Errorf("%d are remembered", n)
 	}
 }

@@ -10,6 +10,10 @@ import (
 // its hash, and store only the part of its result that the call does not determine.
 const BriefSince = 2
 
+// AnswerOnlySince is the first cluster version whose nodes know commands that may only return the
+// first result of a key.
+const AnswerOnlySince = 2
+
 // CallName identifies a customer's call: the first bytes of the SHA-256 of operation and key.
 type CallName [16]byte
 
@@ -130,6 +134,12 @@ func (v *View) Claim(customer, operation, key string) *Claim {
 		return c
 	}
 	return claimsTable.first(v, "id", customer, operation, key)
+}
+
+// Answered reports whether a key has its result, which a command with Call.AnswerOnly returns.
+func (v *View) Answered(customer, operation, key string) bool {
+	claim := v.Claim(customer, operation, key)
+	return claim != nil && claim.Done && v.ClusterVersion() >= AnswerOnlySince
 }
 
 // ClaimOfList returns the claim of the call that receives a link list, nil when there is none.

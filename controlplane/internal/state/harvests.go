@@ -118,10 +118,12 @@ func (h *Harvest) Orphaned(v *View) bool {
 	return scraper == nil || scraper.Customer != h.Customer || v.Customer(h.Customer).Removed()
 }
 
-// Goes reports whether a wiped harvest may be forgotten. Nobody reads it, or it failed and its call
-// may be repeated, or it ended before a time.
+// Goes reports whether a wiped harvest may be forgotten. It failed and its call may be repeated, or
+// it ended before a time, or nobody reads it. The count of one that is done answers repeated calls
+// even if its scraper is gone.
 func (h *Harvest) Goes(v *View, before int64) bool {
-	return h.Orphaned(v) || h.State == HarvestFailed || h.EndedAt != 0 && h.EndedAt <= before
+	return v.Customer(h.Customer).Removed() || h.Orphaned(v) && h.State != HarvestDone ||
+		h.State == HarvestFailed || h.EndedAt != 0 && h.EndedAt <= before
 }
 
 func (v *View) isNewest(h *Harvest) bool {

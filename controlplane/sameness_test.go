@@ -1,13 +1,20 @@
 package controlplane
 
 import (
+	"bytes"
+	"errors"
 	"fmt"
+	"io"
+	"maps"
 	"math/rand/v2"
 	"os"
+	"slices"
+	"strings"
 	"sync"
 	"testing"
 	"time"
 
+	"github.com/fxamacker/cbor/v2"
 	"github.com/hashicorp/raft"
 
 	"shoal.dev/shoal/controlplane/client"
@@ -51,22 +58,72 @@ func TestStateIsTheSameOnEveryNode(t *testing.T) {
 func (c *nodes) sameHash() {
 	c.t.Helper()
 	for ctx := patient(c.t); ; {
-		indexes, hashes := map[uint64]bool{}, map[string]bool{}
+		indexes, hashes := map[uint64]bool{}, map[string]int{}
 		for n := range c.configs {
 			index, hash, err := c.at(n).StateHash()
 			if err != nil {
 				c.t.Fatal(err)
 			}
-			indexes[index], hashes[hash] = true, true
+			indexes[index], hashes[hash] = true, n
 		}
 		if len(indexes) == 1 {
-			if len(hashes) != 1 {
-				c.t.Fatalf("different states at one index: %v", hashes)
-			}
+			c.sayDifferences(slices.Collect(maps.Values(hashes)))
 			return
 		}
 		if !clock.Pause(ctx, c.at(0).config.Clock, 5*time.Millisecond) {
 			c.t.Fatalf("the nodes do not come to one index: %v", indexes)
+		}
+	}
+}
+
+// sayDifferences fails the test if there is more than one state. It lists the records of each node
+// that the node before it lacks.
+func (c *nodes) sayDifferences(at []int) {
+	c.t.Helper()
+	for i := 1; i < len(at); i++ {
+		one, other := recordsOf(c.t, c.at(at[i-1])), recordsOf(c.t, c.at(at[i]))
+		for record := range other {
+			if one[record] {
+				delete(one, record)
+				delete(other, record)
+			}
+		}
+		c.t.Errorf("different states at one index: node %d has\n%s\nand node %d has\n%s",
+			at[i-1], strings.Join(slices.Sorted(maps.Keys(one)), "\n"),
+			at[i], strings.Join(slices.Sorted(maps.Keys(other)), "\n"))
+	}
+}
+
+// recordsOf returns the records of a node's snapshot in readable form, each after its table.
+func recordsOf(t testing.TB, r *running) map[string]bool {
+	t.Helper()
+	goOn := r.node.Between()
+	snapshot := r.node.FSM().Snapshot()
+	goOn()
+	var data bytes.Buffer
+	if err := snapshot.Write(&data); err != nil {
+		t.Fatal(err)
+	}
+	decoder, all := cbor.NewDecoder(&data), map[string]bool{}
+	section := struct {
+		Name  string `cbor:"1,keyasint"`
+		Count int    `cbor:"2,keyasint"`
+	}{"header", 1}
+	for {
+		for range section.Count {
+			var record cbor.RawMessage
+			err := decoder.Decode(&record)
+			text, unreadable := cbor.Diagnose(record)
+			if err = errors.Join(err, unreadable); err != nil {
+				t.Fatal(err)
+			}
+			all[section.Name+" "+text] = true
+		}
+		switch err := decoder.Decode(&section); {
+		case errors.Is(err, io.EOF):
+			return all
+		case err != nil:
+			t.Fatal(err)
 		}
 	}
 }

@@ -37,9 +37,6 @@ const (
 	streamPatience = 3 * time.Second
 	streamsKept    = 4
 	appendMost     = 32 // entries, of at most maxCommandBytes
-	// appendsUnderWay is 1, which disables pipelining. Raft's pipeline can lock up when a follower
-	// refuses an append. The leader then sends that follower only heartbeats, and cannot shut down.
-	appendsUnderWay = 1
 
 	lockPatience  = 3 * time.Second // for the previous process to release the directory
 	keepSnapshots = 2
@@ -105,8 +102,7 @@ func openRaft(config Config, machine *machine, at *port.Port) (*Raft, error) {
 	case at != nil:
 		r.transport = at.NewTransport(doorkeeper{at.Raft(), &r.open, config.Logger},
 			raft.NetworkTransportConfig{
-				MaxPool: streamsKept, MaxRPCsInFlight: appendsUnderWay, Timeout: streamPatience,
-				Logger: logger})
+				MaxPool: streamsKept, Timeout: streamPatience, Logger: logger})
 	case config.Transport != nil:
 		r.transport = config.Transport
 	default: // it talks to nobody; its address is its name
@@ -174,12 +170,12 @@ func (r *Raft) start(config Config, settings *raft.Config, machine raft.FSM,
 	if r.Members != nil {
 		peers.where = r.Members.Address
 	}
-	transport := &ballots{Voting: r.transport, elections: r.elections}
+	voting := &ballots{Voting: r.transport, elections: r.elections}
 	if r.Port != nil {
-		transport.Voting = peers
+		voting.Voting = peers
 	}
 	if r.Raft, err = raft.NewRaft(settings, machine, r.logs, r.logs, snapshots,
-		transport); err != nil {
+		vouching{voting}); err != nil {
 		return fmt.Errorf("controlplane: start raft: %w", err)
 	}
 	peers.raft.Store(r.Raft)

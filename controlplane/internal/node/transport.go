@@ -11,6 +11,31 @@ import (
 	"shoal.dev/shoal/controlplane/internal/port"
 )
 
+// vouching is a transport whose appends commit nothing that they do not vouch for. A follower that
+// accepts an append has the leader's log up to the append's last entry, or to the one before it.
+// What it has beyond may be a deposed leader's, and not committed. Raft lets the follower apply
+// that, too, up to the leader's commit index. Raft reads that index after it has chosen the
+// entries, in between it may pause for seconds, and so the index may lie beyond them.
+//
+// It does not pipeline appends. Raft's pipeline can lock up when a follower refuses an append. The
+// leader then sends that follower only heartbeats, and cannot shut down.
+type vouching struct{ Voting }
+
+// AppendEntries implements raft.Transport.
+func (v vouching) AppendEntries(id raft.ServerID, target raft.ServerAddress,
+	request *raft.AppendEntriesRequest, response *raft.AppendEntriesResponse) error {
+	vouched := *request
+	vouched.LeaderCommitIndex = min(request.LeaderCommitIndex,
+		request.PrevLogEntry+uint64(len(request.Entries)))
+	return v.Voting.AppendEntries(id, target, &vouched, response)
+}
+
+// AppendEntriesPipeline implements raft.Transport.
+func (v vouching) AppendEntriesPipeline(raft.ServerID, raft.ServerAddress) (raft.AppendPipeline,
+	error) {
+	return nil, raft.ErrPipelineReplicationNotSupported
+}
+
 // named is Raft's transport between nodes. It dials a node at the address that the node gossips.
 // Raft's configuration learns new addresses only from the leader, so voters that all moved could
 // not elect one. An address is not trusted: the certificate there must name the node, and a voter's

@@ -2,7 +2,6 @@ package apiserver_test
 
 import (
 	"fmt"
-	"runtime"
 	"strings"
 	"testing"
 	"time"
@@ -63,9 +62,12 @@ func TestPlansAreBroughtLater(t *testing.T) {
 	own := s.Beside(t, withPlanFile(79))
 	sells(t, 79, own)
 	s.Client.Fail(nil)
-	for len(s.Client.View().Settings().Plans) == 0 { // it may not be waiting yet
+	for minutes := 0; len(s.Client.View().Settings().Plans) == 0; minutes++ {
+		if minutes == 1_000 {
+			t.Fatal("the plans are not brought")
+		}
+		<-time.After(time.Millisecond) // it may not be waiting yet
 		s.Clock.Advance(time.Minute)
-		runtime.Gosched()
 	}
 	sells(t, 79, s, own)
 }

@@ -39,11 +39,13 @@ func (s *service) customer(ref string) suite.Client {
 // searches. Rows, receipts, ledger and recount agree, and each page has its endpoint's price row.
 func TestEndpointsSurviveKills(t *testing.T) {
 	t.Parallel()
+	// At this rate the list takes 8 s and the searches 16 s.
+	const rate = "5"
 	shops := newWeb(t, suite.ShopWeb(20, 40, 300*time.Millisecond))
-	searches, config := suite.NewSearches(60, 150*time.Millisecond)
+	searches, config := suite.NewSearches(40, 150*time.Millisecond)
 	engine := newWeb(t, config)
-	s := newServiceOn(t, []*synthweb.Web{shops, engine}, "--host-rate", "30", "--max-host-rate",
-		"30", "--search-engines", searches.Engines(t))
+	s := newServiceOn(t, []*synthweb.Web{shops, engine}, "--host-rate", rate, "--max-host-rate",
+		rate, "--search-engines", searches.Engines(t))
 	shopper, seeker := s.customer("shopper"), s.customer("seeker")
 	urls := slices.Collect(shops.URLs(800))
 	list, _ := suite.LaunchShops(t, shopper, urls)
@@ -179,7 +181,6 @@ const (
 // nor charged, and waits for a rerun.
 func TestContactsAtTheirLimits(t *testing.T) {
 	t.Parallel()
-	suite.SameDay(t)
 	for name, c := range map[string]struct {
 		limit  int
 		page   string
@@ -193,6 +194,7 @@ func TestContactsAtTheirLimits(t *testing.T) {
 			"<html><body>This domain %s is for sale</body></html>", "PAGE_NOT_READABLE", 0},
 	} {
 		t.Run(name, func(t *testing.T) {
+			suite.SameDay(t)
 			config := synthweb.Config{PagesPerHost: 1, Texts: map[string]string{},
 				MaxLatency: 100 * time.Millisecond}
 			var urls []string

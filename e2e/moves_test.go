@@ -23,18 +23,18 @@ type moveKind struct {
 
 // moveKinds are single pages and chains, with a tenth of the hosts slow.
 func moveKinds() map[string]moveKind {
-	chains := synthweb.Config{Seed: 11, Hosts: 60, PagesPerHost: 4, ChainPages: 12, ItemsPerPage: 3,
+	chains := synthweb.Config{Seed: 11, Hosts: 60, PagesPerHost: 6, ChainPages: 12, ItemsPerPage: 3,
 		PageBytes: []int{2500},
 		Mix: synthweb.Mix{{Class: synthweb.Listing, Weight: 50},
 			{Class: synthweb.ChangingListing, Weight: 50}},
 		MaxLatency: 200 * time.Millisecond, SlowHosts: 6, SlowLatency: time.Second}
 	return map[string]moveKind{
-		"pages": {web: suite.Patient(60, 24),
+		"pages": {web: suite.Patient(60, 30),
 			order: func(who suite.Client, web *synthweb.Web) suite.Order {
-				return suite.ProductOrder(who, slices.Collect(web.URLs(60*24)))
+				return suite.ProductOrder(who, slices.Collect(web.URLs(60*30)))
 			}},
 		"chains": {web: chains, order: func(who suite.Client, web *synthweb.Web) suite.Order {
-			return suite.ListingOrder(who, slices.Collect(web.URLs(60*4)), suite.NextLink())
+			return suite.ListingOrder(who, slices.Collect(web.URLs(60*6)), suite.NextLink())
 		}},
 	}
 }

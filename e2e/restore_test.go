@@ -67,12 +67,15 @@ func TestRunsOfARestoredStateEnd(t *testing.T) {
 			run := order.Launch(t)
 			suite.Begun(t, c.Client, run, 150)
 			var file bytes.Buffer
-			if err := c.saves.Backup(suite.Within(t, suite.Patience), &file); err != nil {
-				t.Fatal(err)
-			}
-			if k.poor {
-				c.fill(t, suite.Plenty)
-			}
+			func() { // on a busy machine the money would run out meanwhile
+				defer web.Hold()()
+				if err := c.saves.Backup(suite.Within(t, suite.Patience), &file); err != nil {
+					t.Fatal(err)
+				}
+				if k.poor {
+					c.fill(t, suite.Plenty)
+				}
+			}()
 			if k.stop {
 				suite.Begun(t, c.Client, run, 400)
 				if err := c.StopRun(suite.Within(t, suite.Patience), run.ScraperID); err != nil {
@@ -235,9 +238,13 @@ func TestTheWrongFileFirstLosesNothing(t *testing.T) {
 	first := h.read()
 	stopped := suite.ProductOrder(h.Client, urls).Launch(t)
 	suite.Begun(t, h.Client, stopped, 100)
-	wrong := h.save()
-	// this pays most of what the run reads, and the wrong state lacks it
-	h.fill(t, suite.Plenty)
+	var wrong []byte
+	func() { // on a busy machine the money would run out meanwhile
+		defer web.Hold()()
+		wrong = h.save()
+		// this pays most of what the run reads, and the wrong state lacks it
+		h.fill(t, suite.Plenty)
+	}()
 	suite.Begun(t, h.Client, stopped, 250)
 	if err := h.StopRun(suite.Within(t, suite.Patience), stopped.ScraperID); err != nil {
 		t.Fatal(err)

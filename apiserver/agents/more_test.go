@@ -7,7 +7,6 @@ import (
 	"maps"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
 	"github.com/modelcontextprotocol/go-sdk/mcp"
@@ -201,31 +200,14 @@ func TestProgress(t *testing.T) {
 	r := start(t)
 	job := r.launch(t, 3)
 	for _, version := range []string{sessionful, ""} {
-		told := make(chan *mcp.ProgressNotificationParams, 10)
-		a := r.connect(t, apitest.Reader, version, &mcp.ClientOptions{
-			ProgressNotificationHandler: func(_ context.Context,
-				request *mcp.ProgressNotificationClientRequest) {
-				told <- request.Params
-			}})
-		call := &mcp.CallToolParams{Name: "svc_stream_scraper_job", Arguments: args{"id": job}}
-		call.SetProgressToken("p")
-		called := make(chan error, 1)
-		go func() {
-			_, err := a.CallTool(t.Context(), call)
-			called <- err
-		}()
-		// No time passes before the first notification.
-		if far := <-told; far.Progress != 0 || far.Total != 3 || far.ProgressToken != "p" ||
+		told := r.wantWait(t, version, "svc_stream_scraper_job", args{"id": job},
+			map[string]any{"unfinished": true})
+		if len(told) != 1 {
+			t.Fatalf("%d notifications of a run that stands still", len(told))
+		}
+		if far := told[0]; far.Progress != 0 || far.Total != 3 || far.ProgressToken != "p" ||
 			far.Message != "RUNNING: 0 pages" {
 			t.Errorf("%+v", far)
-		}
-		r.tick(t, time.Second, func() {
-			if err := <-called; err != nil {
-				t.Error(err)
-			}
-		})
-		if len(told) > 0 {
-			t.Errorf("%d more notifications of a run that stands still", len(told))
 		}
 	}
 }

@@ -171,13 +171,55 @@ func (a *agent) read(name string, result *mcp.CallToolResult) answer {
 func (a *agent) want(name string, with args, members map[string]any) answer {
 	a.t.Helper()
 	got := a.call(name, with)
+	a.compare(name, with, got, members)
+	return got
+}
+
+// compare requires members of a call's answer, by path.
+func (a *agent) compare(name string, with args, got answer, members map[string]any) {
+	a.t.Helper()
 	for path, want := range members {
 		value, there := got.At(path)
 		if fmt.Sprint(value) != fmt.Sprint(want) || there != (want != nil) {
 			a.t.Errorf("%s %v: %s is %v, want %v in %.500s", name, with, path, value, want, got.text)
 		}
 	}
-	return got
+}
+
+// wantWait is want for a call that waits, and returns the progress that was told meanwhile. No time
+// passes before the first progress, which comes however busy the machine is.
+func (r *rig) wantWait(t *testing.T, version, name string, with args,
+	members map[string]any) (progress []*mcp.ProgressNotificationParams) {
+	t.Helper()
+	told := make(chan *mcp.ProgressNotificationParams, 10)
+	a := r.connect(t, apitest.Reader, version, &mcp.ClientOptions{
+		ProgressNotificationHandler: func(_ context.Context,
+			request *mcp.ProgressNotificationClientRequest) {
+			told <- request.Params
+		}})
+	call := &mcp.CallToolParams{Name: name, Arguments: with}
+	call.SetProgressToken("p")
+	var result *mcp.CallToolResult
+	var err error
+	ended := make(chan struct{})
+	go func() {
+		defer close(ended)
+		result, err = a.CallTool(t.Context(), call)
+	}()
+	select {
+	case first := <-told:
+		progress = append(progress, first)
+	case <-ended:
+	}
+	r.tick(t, time.Second, func() { <-ended })
+	if err != nil {
+		t.Fatalf("%s: %v", name, err)
+	}
+	for len(told) > 0 {
+		progress = append(progress, <-told)
+	}
+	a.compare(name, with, a.read(name, result), members)
+	return progress
 }
 
 // refused calls a tool and requires a refusal with a code.

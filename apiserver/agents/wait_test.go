@@ -22,15 +22,10 @@ func TestWaits(t *testing.T) {
 	r := start(t)
 	job := r.launch(t, 2)
 	for _, version := range []string{sessionful, ""} {
-		a := r.connect(t, apitest.Reader, version, nil)
-		r.tick(t, 100*time.Millisecond, func() {
-			a.want("svc_stream_scraper_job", args{"id": job}, map[string]any{
-				"unfinished": true, "result.state": "RUNNING", "result.totalLinks": 2})
-		})
-		r.tick(t, 100*time.Millisecond, func() {
-			a.want("svc_stream_scraper", args{"id": r.scraper}, map[string]any{
-				"unfinished": true, "result.state": "RUNNING"})
-		})
+		r.wantWait(t, version, "svc_stream_scraper_job", args{"id": job}, map[string]any{
+			"unfinished": true, "result.state": "RUNNING", "result.totalLinks": 2})
+		r.wantWait(t, version, "svc_stream_scraper", args{"id": r.scraper}, map[string]any{
+			"unfinished": true, "result.state": "RUNNING"})
 	}
 	for seq := range uint32(2) {
 		r.Client.Dispatch(t, job, seq)

@@ -241,8 +241,10 @@ func (w *Web) stop() error {
 	return nil
 }
 
-// Hold lets sites answer nothing more until the caller releases them. It returns once what they
-// were answering is out.
+// Hold lets sites answer nothing more until the caller releases them. Release it before the web
+// closes. When Hold returns, the last answers are ready, but the server may still be sending them.
+// It waits for pages that drip until they are out, and for those that stall until their client
+// leaves.
 func (w *Web) Hold() (release func()) {
 	w.answering.Lock()
 	return w.answering.Unlock

@@ -332,6 +332,11 @@ func TestHeldSitesDoNotAnswer(t *testing.T) {
 	release := web.Hold()
 	var released atomic.Bool
 	var asking sync.WaitGroup
+	defer func() { // a held web cannot be closed, also if the test fails
+		released.Store(true)
+		release()
+		asking.Wait()
+	}()
 	asking.Go(func() {
 		_, err := client.get(t.Context(), web.URL(0, 0), enough)
 		if err != nil || !released.Load() {
@@ -344,9 +349,6 @@ func TestHeldSitesDoNotAnswer(t *testing.T) {
 	for range 10 { // meanwhile the site would answer
 		client.mustGet(t, "http://localhost/stats")
 	}
-	released.Store(true)
-	release()
-	asking.Wait()
 }
 
 func TestServeEndsWithItsContext(t *testing.T) {

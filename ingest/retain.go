@@ -57,7 +57,7 @@ func Retention(config RetentionConfig) work.Kind {
 }
 
 // step looks at the scrapers of the next runs that were closed. Where rows may be removed, it first
-// notes that; the next step removes them. Cursors that read such rows end by that note.
+// notes that; the next step removes them. From that note on, reads by cursor ask the row store.
 func (c *RetentionConfig) step(ctx context.Context, item work.Item) (work.Outcome, error) {
 	var at client.Retaining
 	if len(item.Progress) > 0 {

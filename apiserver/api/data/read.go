@@ -56,6 +56,8 @@ type place struct {
 	// Sorted is the last row of a sorted read, which reads all its groups together.
 	Sorted *standing `json:"s,omitempty"`
 	Seen   seen      `json:"v,omitzero"`
+	// Counted tells whether rows of the read are gone; nil: a cursor of an earlier version.
+	Counted *rowCount `json:"c,omitempty"`
 }
 
 // read is GET /api/scraper/data.
@@ -92,7 +94,7 @@ func (r Resource) read() *operation.Operation {
 		if sort == nil && in.Skip > 0 {
 			return page, fault.Invalid(fault.InvalidRequest, "skip", "needs sort")
 		}
-		scopes, err := in.scopesAt(ctx, r.History, from, &at, q.Scope, owner)
+		scopes, err := in.scopesAt(ctx, r, from, &at, q.Scope, owner)
 		if err != nil {
 			return page, err
 		}
@@ -108,7 +110,7 @@ func (r Resource) read() *operation.Operation {
 		if in.Cursor != "" {
 			err = in.checkSeen(ctx, r, from, &at, q.Scope, owner)
 			if err == nil {
-				err = in.checkRetained(ctx, r, &at, q.Scope)
+				err = in.checkRetained(ctx, r, from, &at, q.Scope)
 			}
 			if err != nil {
 				return page, err
@@ -168,11 +170,10 @@ func (in *readRequest) makeQuery(ctx context.Context, r Resource, from *operatio
 }
 
 // scopesAt returns the scopes that the read sees. At its beginning it records them in the place.
-func (in *readRequest) scopesAt(ctx context.Context, history *client.History,
-	from *operation.Caller, at *place, whole rowstore.Scope, owner string) ([]rowstore.Scope,
-	error) {
+func (in *readRequest) scopesAt(ctx context.Context, r Resource, from *operation.Caller,
+	at *place, whole rowstore.Scope, owner string) ([]rowstore.Scope, error) {
 	at.Newest.hidden = unpin(at.Seen.Hidden)
-	scopes, err := in.scopes(ctx, history, from, whole, at.Newest)
+	scopes, err := in.scopes(ctx, r.History, from, whole, at.Newest)
 	if err != nil {
 		return nil, err
 	}
@@ -181,7 +182,10 @@ func (in *readRequest) scopesAt(ctx context.Context, history *client.History,
 	} else if at.lacksSeen(from.View, whole, scopes) {
 		return nil, api.RefuseCursor()
 	}
-	return scopes, at.Seen.hide(from.View, scopes)
+	if err = at.Seen.hide(from.View, scopes); err == nil && in.Cursor == "" {
+		at.Counted, err = r.countRows(ctx, from.View, scopes, at.Upto)
+	}
+	return scopes, err
 }
 
 // scan reads from at until the page is full or there are no more rows, and moves at.

@@ -2,44 +2,99 @@ package data
 
 import (
 	"context"
-	"encoding/json"
-	"errors"
 	"fmt"
+	"slices"
+	"time"
 
 	"shoal.dev/shoal/apiserver/api"
+	"shoal.dev/shoal/apiserver/internal/operation"
 	"shoal.dev/shoal/controlplane/client"
 	"shoal.dev/shoal/pkg/ids"
 	"shoal.dev/shoal/pkg/model"
 	"shoal.dev/shoal/pkg/rowstore"
 )
 
-// checkRetained refuses a cursor if rows of its read were removed since it was made, because newer
-// runs or files replaced them. It checks after the page was read, with the newest view. The next
-// cursor records what was checked, so that nothing is checked twice.
-func (in *readRequest) checkRetained(ctx context.Context, r Resource, at *place,
-	scope rowstore.Scope) error {
-	v := r.Client.View()
-	now := client.RetainingNow(v).Next
-	var gone bool
+// expiresSoon is how long before their expiry rows are no longer counted. In a busy group some
+// expire all the time, and its reads go on.
+const expiresSoon = 6 * time.Hour
+
+// rowCount is how many rows a read had at its beginning, without those that expire soon.
+type rowCount struct {
+	Rows  int64 `json:"r"`
+	Since int64 `json:"s,omitempty"` // the earliest start of their runs, in Unix microseconds
+}
+
+// countRows counts the rows of a read that begins.
+func (r Resource) countRows(ctx context.Context, v *client.View, scopes []rowstore.Scope,
+	upto int64) (*rowCount, error) {
+	there := &rowCount{Since: client.RowsSince(v)}
+	if there.Since > 0 {
+		there.Since += expiresSoon.Microseconds()
+	}
 	var err error
-	failed := r.eachScraper(ctx, v, scope, in.JobID, func(s *client.Scraper) bool {
-		switch {
-		case s.Spec.Type == model.File:
-			gone, err = in.replacedAway(ctx, r, v, s, at)
-		case now > at.Retained: // retention has advanced
-			gone, err = in.retainedAway(ctx, r.History, v, s, at, now)
-		}
-		return !gone && err == nil
+	there.Rows, err = r.Store.CountUpto(ctx, there.within(scopes), upto)
+	if err != nil {
+		return nil, fmt.Errorf("rows of the read: %w", err)
+	}
+	return there, nil
+}
+
+// within returns scopes of the counted rows.
+func (c *rowCount) within(scopes []rowstore.Scope) []rowstore.Scope {
+	scopes = slices.Clone(scopes)
+	for i := range scopes {
+		scopes[i].Since = max(scopes[i].Since, c.Since)
+	}
+	return scopes
+}
+
+// checkRetained refuses a cursor if rows of its read were removed since it was made, because newer
+// runs or files replaced them. What these replace depends on counts, releases and quarantines, and
+// all of them may have changed since. So it asks the store. It checks after the page was read, with
+// the newest view. The next cursor records what was checked, so that nothing is checked twice.
+func (in *readRequest) checkRetained(ctx context.Context, r Resource, from *operation.Caller,
+	at *place, whole rowstore.Scope) error {
+	now := *from
+	now.View = r.Client.View()
+	progress := client.RetainingNow(now.View)
+	replaced := false // there may be rows that are
+	err := r.eachScraper(ctx, now.View, whole, in.JobID, func(s *client.Scraper) bool {
+		replaced = progress.Next > at.Retained && closedSince(now.View, s, at.Retained) ||
+			s.Spec.Type == model.File && closedSince(now.View, s, at.Files)
+		return !replaced
 	})
-	if err = errors.Join(failed, err); err != nil {
+	if err == nil && replaced {
+		err = in.checkCounted(ctx, r, &now, at, whole)
+	}
+	if err != nil {
 		return err
 	}
-	if gone {
+	at.Retained = max(at.Retained, progress.Upto) // beyond it, rows may still be going
+	at.Files, err = r.filesOf(ctx, now.View, whole, in.JobID)
+	return err
+}
+
+// checkCounted refuses a cursor if the store has fewer rows of its read than at the beginning.
+func (in *readRequest) checkCounted(ctx context.Context, r Resource, now *operation.Caller,
+	at *place, whole rowstore.Scope) error {
+	if at.Counted == nil {
+		return api.RefuseCursor() // of an earlier version, which counted nothing
+	}
+	scopes, err := in.scopes(ctx, r.History, now, whole, at.Newest)
+	if err == nil {
+		err = at.Seen.hide(now.View, scopes)
+	}
+	if err != nil {
+		return err
+	}
+	left, err := r.Store.CountUpto(ctx, at.Counted.within(scopes), at.Upto)
+	if err != nil {
+		return fmt.Errorf("rows that the read still has: %w", err)
+	}
+	if left < at.Counted.Rows {
 		return api.RefuseCursor()
 	}
-	at.Retained = max(at.Retained, now)
-	at.Files, err = r.filesOf(ctx, v, scope, in.JobID)
-	return err
+	return nil
 }
 
 // eachScraper visits the scrapers whose rows a read may contain, until visit returns false.
@@ -77,97 +132,6 @@ func (r Resource) filesOf(ctx context.Context, v *client.View, scope rowstore.Sc
 		return true
 	})
 	return upto, err
-}
-
-// replacedAway reports whether a file of the read was replaced since the cursor was made. The
-// number of files to keep may have changed, so it asks the store which files still have rows. It
-// also counts files that were replaced before the read began; newer files replace them together.
-func (in *selection) replacedAway(ctx context.Context, r Resource, v *client.View,
-	s *client.Scraper, at *place) (gone bool, err error) {
-	if added(s) || !closedSince(v, s, at.Files) {
-		return false, nil
-	}
-	var failed error
-	var now *client.Job // the latest file that the read sees now
-	if in.IsLastRun {
-		if now, err = latestRun(ctx, r.History, v, s, at.Newest); err != nil {
-			return false, fmt.Errorf("latest file of scraper %s: %w", s.ID, err)
-		}
-	}
-	since := client.RowsSince(v)
-	err = r.History.ScraperRuns(ctx, v, s.ID, func(job *client.Job) bool {
-		switch {
-		case job.Started*1000 < since:
-			return false // older ones expire
-		case !client.Replaces(v, job, s) || job.Index > at.Files,
-			!at.Newest.has(job.Queued, job.ID),
-			!in.JobID.IsZero() && in.JobID != job.ID,
-			!in.GroupID.IsZero() && in.GroupID != job.Group:
-			return true
-		}
-		if gone = in.IsLastRun && (now == nil || now.ID != job.ID); gone {
-			return false
-		}
-		var rows []json.RawMessage
-		rows, failed = r.Store.Rows(ctx,
-			rowstore.RowsQuery{Scope: client.ShownOf(v, job), Limit: 1})
-		gone = failed == nil && len(rows) == 0
-		return !gone && failed == nil && !in.IsLastRun
-	})
-	if err = errors.Join(err, failed); err != nil {
-		return false, fmt.Errorf("files of scraper %s: %w", s.ID, err)
-	}
-	return gone, nil
-}
-
-// retainedAway reports whether retention removed rows of the read since the cursor was made.
-func (in *selection) retainedAway(ctx context.Context, h *client.History, v *client.View,
-	s *client.Scraper, at *place, now uint64) (gone bool, err error) {
-	count := client.Retained(v, s)
-	if count == 0 || !closedSince(v, s, at.Retained) {
-		return false, nil
-	}
-	only := in.JobID
-	if in.IsLastRun {
-		latest, err := latestRun(ctx, h, v, s, at.Newest)
-		if err != nil {
-			return false, fmt.Errorf("latest run of scraper %s: %w", s.ID, err)
-		}
-		if latest == nil || !only.IsZero() && only != latest.ID {
-			return false, nil
-		}
-		only = latest.ID
-	}
-	reads := func(job *client.Job) bool {
-		return (only.IsZero() || only == job.ID) && at.Newest.has(job.Queued, job.ID) &&
-			(in.GroupID.IsZero() || in.GroupID == job.Group)
-	}
-	since := client.RowsSince(v)
-	var before, kept int // counts of the newest runs, as of the cursor's retention and as of now
-	err = h.ScraperRuns(ctx, v, s.ID, func(job *client.Job) bool {
-		switch {
-		case before == count || job.Started*1000 < since:
-			return false // older runs were already gone, or expire
-		case !job.Closed || job.Items == 0 || v.DeletedRun(job.ID) != nil:
-			return true
-		case kept == count && reads(job):
-			gone = true
-			return false
-		}
-		if client.Replaces(v, job, s) {
-			if job.Index <= at.Retained {
-				before++
-			}
-			if job.Index <= now && kept < count {
-				kept++
-			}
-		}
-		return true
-	})
-	if err != nil {
-		return false, fmt.Errorf("runs of scraper %s: %w", s.ID, err)
-	}
-	return gone, nil
 }
 
 // closedSince reports whether commands after index may have closed runs of a scraper; without

@@ -1,13 +1,20 @@
 package data_test
 
 import (
+	"encoding/base64"
+	"encoding/json"
+	"fmt"
+	"strings"
 	"testing"
 	"time"
 
+	"shoal.dev/shoal/apiserver/api"
+	"shoal.dev/shoal/apiserver/internal/apitest"
 	"shoal.dev/shoal/controlplane/client"
 	"shoal.dev/shoal/ingest"
 	"shoal.dev/shoal/pkg/ids"
 	"shoal.dev/shoal/pkg/model"
+	"shoal.dev/shoal/pkg/rowstore"
 	"shoal.dev/shoal/pkg/work"
 )
 
@@ -16,22 +23,37 @@ import (
 type retaining struct {
 	*rig
 	table work.Table
-	item  ids.ID
 }
 
 func startRetaining(t *testing.T) *retaining {
 	t.Helper()
 	r := &retaining{rig: start(t)}
-	r.item = r.IDs.New()
 	boot := r.IDs.New()
 	r.Client.Must(t, client.RegisterNode{Name: "i1", Boot: boot})
-	r.Client.Must(t, client.EnqueueWork{ID: r.item, Kind: work.Retain})
+	r.Client.Must(t, client.EnqueueWork{ID: r.IDs.New(), Kind: work.Retain})
+	r.Client.Must(t, client.EnqueueWork{ID: r.IDs.New(), Kind: work.Expire})
 	r.table = client.Work(r.Client, "i1", boot)
 	return r
 }
 
 // step does one step and reports whether there are more.
 func (r *retaining) step(t *testing.T) (more bool) {
+	t.Helper()
+	kind := ingest.Retention(ingest.RetentionConfig{View: r.Client.View, Store: r.store,
+		History: client.NewHistory(r.store)})
+	r.work(t, work.Retain, func(progress []byte) []byte {
+		outcome, err := kind.Step(t.Context(), work.Item{Progress: progress})
+		if err != nil {
+			t.Fatal(err)
+		}
+		more = outcome.Rest == 0
+		return outcome.Progress
+	})
+	return more
+}
+
+// work does a step of the only item of a kind, and records its progress.
+func (r *retaining) work(t *testing.T, kind string, step func(progress []byte) []byte) {
 	t.Helper()
 	exchange := func(turn work.Turn) {
 		t.Helper()
@@ -40,20 +62,13 @@ func (r *retaining) step(t *testing.T) (more bool) {
 			t.Fatal(err)
 		}
 	}
-	exchange(work.Turn{Wants: []work.Want{{Kind: work.Retain, Most: 1, PerCustomer: 1}}})
-	items := r.Client.View().WorkOf(work.Retain, "")
+	exchange(work.Turn{Wants: []work.Want{{Kind: kind, Most: 1, PerCustomer: 1}}})
+	items := r.Client.View().WorkOf(kind, "")
 	if len(items) != 1 {
 		t.Fatalf("items %v", items)
 	}
-	kind := ingest.Retention(ingest.RetentionConfig{View: r.Client.View, Store: r.store,
-		History: client.NewHistory(r.store)})
-	outcome, err := kind.Step(t.Context(), work.Item{Progress: items[0].Progress})
-	if err != nil {
-		t.Fatal(err)
-	}
-	exchange(work.Turn{Reports: []work.Report{{ID: r.item, Epoch: items[0].Epoch,
-		End: work.Rested, Advanced: true, Progress: outcome.Progress}}})
-	return outcome.Rest == 0
+	exchange(work.Turn{Reports: []work.Report{{ID: items[0].ID, Epoch: items[0].Epoch,
+		End: work.Rested, Advanced: true, Progress: step(items[0].Progress)}}})
 }
 
 func (r *retaining) rest(t *testing.T) {
@@ -76,6 +91,108 @@ func TestCursorsOfHeldRuns(t *testing.T) {
 	r.run(t, r.shop, `{"n":11}`)
 	r.rest(t)
 	r.readOn(t, "when its rows are gone", reads, before, "held run")
+}
+
+// What a newer run replaces may change while a read lasts: runs count that did not, or fewer runs
+// are kept. The read never loses rows by that. A read of other rows continues.
+func TestCursorsOfChangedRetention(t *testing.T) {
+	keep := func(count int) func(*testing.T, *retaining) {
+		return func(t *testing.T, r *retaining) {
+			r.Client.Must(t, client.PutRetention{Customer: "alice", Scraper: r.shop, Count: count})
+		}
+	}
+	stop := func(t *testing.T, r *retaining) {
+		run := r.delivered(t, r.shop, `{"n":9}`)
+		r.Client.Must(t, client.StopRun{Customer: "alice", Job: run})
+		r.Client.CloseRun(t, run)
+	}
+	hold := func(t *testing.T, r *retaining) {
+		r.odd = "odd"
+		r.run(t, r.shop, `{"n":9}`)
+		r.odd = ""
+	}
+	type step = func(*testing.T, *retaining)
+	none := func(*testing.T, *retaining) {}
+	for name, c := range map[string]struct {
+		count               int
+		run, change, behind step
+	}{
+		"no quarantine": {1, stop, func(t *testing.T, r *retaining) {
+			r.Client.Must(t, client.PutGroup{ID: r.group, Customer: "alice", Name: "g"})
+		}, none},
+		"release": {1, hold, func(t *testing.T, r *retaining) {
+			r.Client.Must(t, client.ReleaseRun{Customer: "alice", Job: r.jobs[3]})
+		}, none},
+		"fewer": {2, func(t *testing.T, r *retaining) {
+			r.run(t, r.shop, `{"n":9}`)
+		}, keep(1), none},
+		"fewer just then": {2, none, keep(1), keep(9)},
+		"all again":       {1, none, none, keep(0)},
+	} {
+		t.Run(name, func(t *testing.T) {
+			r := startRetaining(t)
+			r.quarantine(t)
+			keep(c.count)(t, r)
+			c.run(t, r)
+			r.rest(t)
+			reads := map[string]string{"run": "jobId=" + r.jobs[2].String(),
+				"group":   "groupId=" + r.group.String(),
+				"scraper": "scraperId=" + r.shop.String(), "other": "scraperId=" + r.other.String()}
+			before := r.openReads(t, reads)
+			c.change(t, r)
+			r.readOn(t, "before a run", reads, before)
+			r.run(t, r.shop, `{"n":10}`)
+			r.rest(t)
+			c.behind(t, r)
+			r.readOn(t, "when rows are gone", reads, before, "run", "group", "scraper")
+		})
+	}
+}
+
+// Rows that expire leave a read, and end it only if they were not about to.
+func TestCursorsOfExpiringRuns(t *testing.T) {
+	for soon, ends := range map[bool][]string{true: nil, false: {"other"}} {
+		r := startRetaining(t)
+		expire := func(before int64) {
+			r.work(t, work.Expire, func([]byte) []byte {
+				return rowstore.NoteExpiry(time.UnixMicro(before))
+			})
+		}
+		if soon {
+			expire(1) // all rows are of that time
+		}
+		reads := map[string]string{"other": "scraperId=" + r.other.String()}
+		before := r.openReads(t, reads)
+		expire(2)
+		r.run(t, r.other, `{"n":9}`)
+		r.rest(t)
+		r.readOn(t, fmt.Sprint("rows that expire, known before: ", soon), reads, before, ends...)
+	}
+}
+
+// A cursor of an earlier version does not tell how many rows its read had. It continues until runs
+// end that may replace others.
+func TestCursorsOfEarlierVersions(t *testing.T) {
+	r := startRetaining(t)
+	r.Client.Must(t, client.PutRetention{Customer: "alice", Scraper: r.shop, Count: 1})
+	r.rest(t)
+	reads := map[string]string{"scraper": "scraperId=" + r.shop.String()}
+	data, err := base64.RawURLEncoding.DecodeString(r.openReads(t, reads)["scraper"])
+	if err != nil {
+		t.Fatal(err)
+	}
+	place, _, has := strings.Cut(string(data[9:]), `,"c":`)
+	if !has {
+		t.Fatalf("%s has no count", data[9:])
+	}
+	earlier := map[string]string{"scraper": api.NewCursor(json.RawMessage(place+"}"), "data",
+		"alice", r.shop.String(), ids.ID{}.String(), ids.ID{}.String(), "false", "")}
+	r.run(t, r.other, `{"n":9}`)
+	r.rest(t)
+	r.readOn(t, "beside a run", reads, earlier)
+	r.run(t, r.shop, `{"n":10}`)
+	r.rest(t)
+	r.readOn(t, "behind a run", reads, earlier, "scraper")
 }
 
 // A cursor is refused once retention removes rows of its read; it never returns fewer. A cursor of
@@ -112,9 +229,13 @@ func TestCursorsOfRetainedRuns(t *testing.T) {
 	if !r.step(t) { // retention is recorded, and nothing is removed yet
 		t.Error("retention rests")
 	}
-	goOn("as rows go", before, ends...)
+	goOn("before rows go", before)
+	going := map[string]string{"run": r.Call(t, apitest.Scenario{As: apitest.User, Status: 200,
+		Do: readPath + "?limit=1&" + reads["run"] + "&cursor=" + before["run"]}).Text("nextCursor")}
 	r.rest(t)
 	goOn("when rows are gone", before, ends...)
+	r.readOn(t, "when they went between pages", map[string]string{"run": reads["run"]}, going,
+		"run")
 	goOn("of before they went", between, "group", "category", "scraper", "sorted", "run")
 	r.Client.Archive(t, r.store, 0)
 	goOn("when runs have left the state", before, ends...)

@@ -17,6 +17,12 @@ const writesRemembered = time.Minute
 // deletedAtOnce is how many old entries one write removes at most.
 const deletedAtOnce = 128
 
+// Raft's names of its last vote's parts.
+const (
+	voteTerm      = "LastVoteTerm"
+	voteCandidate = "LastVoteCand"
+)
+
 // store is Raft's log, term and vote on disk. Every write is synced before it returns, and is
 // timed.
 type store struct {
@@ -24,6 +30,7 @@ type store struct {
 	before func() // called before every write
 	clock  clock.Clock
 	took   func(seconds float64)
+	voting uint64 // the term of a vote whose candidate follows
 
 	mu                sync.Mutex
 	current, previous time.Duration // the slowest write since began, and of the period before
@@ -58,13 +65,23 @@ func (s *store) DeleteRange(first, last uint64) error {
 	return s.write(func() error { return s.BoltStore.DeleteRange(first, last) })
 }
 
-// Set implements raft.StableStore.
+// Set implements raft.StableStore. It writes a vote's candidate before its term, and Raft gives it
+// the term first. A process killed in between has not voted in that term. In Raft's order it would
+// have voted for the candidate of its vote before, and confirm that whatever is in that one's log.
 func (s *store) Set(key, value []byte) error {
-	return s.write(func() error { return s.BoltStore.Set(key, value) })
+	err := s.write(func() error { return s.BoltStore.Set(key, value) })
+	if err != nil || string(key) != voteCandidate {
+		return err
+	}
+	return s.write(func() error { return s.BoltStore.SetUint64([]byte(voteTerm), s.voting) })
 }
 
 // SetUint64 implements raft.StableStore.
 func (s *store) SetUint64(key []byte, value uint64) error {
+	if string(key) == voteTerm {
+		s.voting = value
+		return nil
+	}
 	return s.write(func() error { return s.BoltStore.SetUint64(key, value) })
 }
 

@@ -71,26 +71,78 @@ func TestOldEntriesGoInParts(t *testing.T) {
 // A process may die between two parts: what is left is the end of the log, without a gap.
 func TestPartsGoFromTheFront(t *testing.T) {
 	log, writes := openLog(t, 4*deletedAtOnce)
-	killed := errors.New("killed")
-	log.before = func() {
-		if *writes++; *writes == 3 {
-			panic(killed)
-		}
-	}
-	func() {
-		defer func() {
-			if caught := recover(); caught != any(killed) {
-				t.Fatalf("it panicked with %v", caught)
-			}
-		}()
-		_ = log.DeleteRange(1, 4*deletedAtOnce-1)
-	}()
+	killAt(t, log, writes, 3, func() { _ = log.DeleteRange(1, 4*deletedAtOnce-1) })
 	first, err := log.FirstIndex()
 	if err != nil || first != 2*deletedAtOnce+1 {
 		t.Fatalf("the log begins at %d, want %d: %v", first, 2*deletedAtOnce+1, err)
 	}
 	if last, err := log.LastIndex(); err != nil || last != 4*deletedAtOnce {
 		t.Fatalf("the log ends at %d: %v", last, err)
+	}
+}
+
+// killAt does something until its nth write, which is not done.
+func killAt(t *testing.T, log *store, writes *int, nth int, do func()) {
+	t.Helper()
+	killed, count := errors.New("killed"), log.before
+	*writes = 0
+	log.before = func() {
+		if count(); *writes == nth {
+			panic(killed)
+		}
+	}
+	defer func() {
+		log.before = count
+		if caught := recover(); caught != any(killed) {
+			t.Fatalf("it panicked with %v", caught)
+		}
+	}()
+	do()
+}
+
+// A process may die between the two parts of a vote. Then it has not voted, and not for whom it
+// voted before.
+func TestVotesArePutDownWhole(t *testing.T) {
+	log, writes := openLog(t, 1)
+	vote := func(term uint64, candidate string) { // as Raft does
+		if err := errors.Join(log.SetUint64([]byte(voteTerm), term),
+			log.Set([]byte(voteCandidate), []byte(candidate))); err != nil {
+			t.Fatal(err)
+		}
+	}
+	voted := func() (uint64, string) {
+		term, err := log.GetUint64([]byte(voteTerm))
+		candidate, failed := log.Get([]byte(voteCandidate))
+		if err = errors.Join(err, failed); err != nil {
+			t.Fatal(err)
+		}
+		return term, string(candidate)
+	}
+	vote(1, "a")
+	for nth := range 2 {
+		killAt(t, log, writes, nth+1, func() { vote(2, "b") })
+		if term, candidate := voted(); term != 1 {
+			t.Errorf("killed at write %d, it has voted in term %d for %s", nth+1, term, candidate)
+		}
+	}
+	vote(2, "b")
+	if term, candidate := voted(); term != 2 || candidate != "b" {
+		t.Errorf("it has voted in term %d for %s", term, candidate)
+	}
+}
+
+// Raft calls the parts of a vote as the store does.
+func TestRaftNamesVotes(t *testing.T) {
+	t.Parallel()
+	address, transport := raft.NewInmemTransport("")
+	n := startVoter(t, transport, raft.Server{ID: "voter", Address: address})
+	<-n.LeaderChanges()
+	term, err := n.raft.logs.GetUint64([]byte(voteTerm))
+	candidate, failed := n.raft.logs.Get([]byte(voteCandidate))
+	if err := errors.Join(err, failed); err != nil || term != n.raft.CurrentTerm() ||
+		string(candidate) != string(address) {
+		t.Errorf("its vote in term %d is of term %d, for %q, %v", n.raft.CurrentTerm(), term,
+			candidate, err)
 	}
 }
 

@@ -99,9 +99,9 @@ func Compile(list []model.PostProcessRule) (*Rules, fault.List) {
 	return compiled, nil
 }
 
-// Check returns all faults of rules that are being saved: those of Compile, currencies without a
-// rate, and sources that are no column or that the rule itself writes. Rules saved before may have
-// such sources, and still compile.
+// Check returns all faults of rules that are being saved: those of Compile, and currencies without
+// a rate. It also refuses sources that are no column, or that the rule itself writes. Rules saved
+// before may have such sources, and still compile.
 func Check(ctx context.Context, list []model.PostProcessRule, rates ecb.Rates) fault.List {
 	_, faults := Compile(list)
 	for i, r := range list {

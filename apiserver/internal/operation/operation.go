@@ -184,9 +184,9 @@ type Caller struct {
 	forgets bool                     // the browser is told to forget its storage
 }
 
-// OnlyAnswers reports whether the call has its answer already. What the state has become since then
-// does not refuse it (specification 4). From then on the call's command can only return that answer:
-// the caller may ignore checks that fail.
+// OnlyAnswers reports whether the call has its answer already. What the state has become since
+// does not refuse it (specification 4). From then on the call's command can only return that
+// answer, so the caller may ignore checks that fail.
 func (c *Caller) OnlyAnswers() bool {
 	if c.Call == nil || !c.View.Answered(c.Customer, c.Call.Operation, c.Call.Key) {
 		return false

@@ -30,7 +30,7 @@ type Call struct {
 	// Body is the hash of the call's streamed body, 0: it has none, or it has not arrived. Version
 	// 1 has no bodies.
 	Body uint64 `cbor:"6,keyasint,omitempty"`
-	// AnswerOnly says that the command may only return the key's first result. Version 1 has no such
-	// calls.
+	// AnswerOnly says that the command may only return the key's first result. Version 1 has no
+	// such calls.
 	AnswerOnly bool `cbor:"7,keyasint,omitempty"`
 }

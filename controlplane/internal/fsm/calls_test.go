@@ -109,7 +109,8 @@ func TestClaimsAreRenewed(t *testing.T) {
 func TestAnswerOnlyCalls(t *testing.T) {
 	c := newTrialsWith(t, 0, 149)
 	call := func(name string, answerOnly bool) Result {
-		put := command.PutGroupPayload{Create: true, ID: c.ids.New(), Customer: customer, Name: name}
+		put := command.PutGroupPayload{Create: true, ID: c.ids.New(), Customer: customer,
+			Name: name}
 		data, err := c.m.Encode(c.ids.New(), c.now, put, &command.Call{Customer: customer,
 			Operation: "put", Key: "k", Request: 1, AnswerOnly: answerOnly})
 		if err != nil {
@@ -122,7 +123,8 @@ func TestAnswerOnlyCalls(t *testing.T) {
 	if got := call("first", true); fault.CodeOf(got.Err) != fault.Unavailable {
 		t.Errorf("without an answer: %+v", got)
 	}
-	if n := len(c.view().Groups(customer)); n != groups || c.view().Answered(customer, "put", "k") {
+	if n := len(c.view().Groups(customer)); n != groups ||
+		c.view().Answered(customer, "put", "k") {
 		t.Errorf("%d groups, then %d", groups, n)
 	}
 	if got := call("first", false); got.Err != nil || got.Replayed {
@@ -131,7 +133,8 @@ func TestAnswerOnlyCalls(t *testing.T) {
 	if got := call("second", true); got.Err != nil || !got.Replayed {
 		t.Errorf("with an answer: %+v", got)
 	}
-	if n := len(c.view().Groups(customer)); n != groups+1 || !c.view().Answered(customer, "put", "k") {
+	if n := len(c.view().Groups(customer)); n != groups+1 ||
+		!c.view().Answered(customer, "put", "k") {
 		t.Errorf("%d groups, then %d", groups, n)
 	}
 }

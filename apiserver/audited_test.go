@@ -11,22 +11,16 @@ import (
 	"shoal.dev/shoal/apiserver"
 	"shoal.dev/shoal/apiserver/internal/apitest"
 	"shoal.dev/shoal/apiserver/payment"
-	"shoal.dev/shoal/pkg/blobstore"
 )
 
 // An admin who acts for alice calls every route that names something of hers. Each call that writes
 // is in the audit trail.
 func TestWritesForACustomerAreTold(t *testing.T) {
 	store := apitest.NewStore(t)
-	blobs, err := blobstore.OpenDirectory(t.TempDir())
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { _ = blobs.Close() })
-	s := apitest.Start(t, apitest.WithStore(store), func(config *apiserver.Config) {
-		config.Blobs = blobs
-		config.Payments = struct{ payment.Provider }{} // no call asks it for anything
-	})
+	s := apitest.Start(t, apitest.WithStore(store), apitest.WithBlobs(t),
+		func(config *apiserver.Config) {
+			config.Payments = struct{ payment.Provider }{} // no call asks it for anything
+		})
 	th, others := share(t, s, store), owned(t, s)
 	fill := func(call string) string {
 		for name, id := range others {

@@ -7,10 +7,8 @@ import (
 	"strings"
 	"testing"
 
-	"shoal.dev/shoal/apiserver"
 	"shoal.dev/shoal/apiserver/internal/apitest"
 	"shoal.dev/shoal/controlplane/client"
-	"shoal.dev/shoal/pkg/blobstore"
 )
 
 // repeatedCall is a call of an operation that needs a key.
@@ -104,13 +102,7 @@ func needKeys(t *testing.T) (operations []string) {
 // and so is the plan. Still it gets the first answer (specification 4).
 func TestRepeatedCalls(t *testing.T) {
 	store := apitest.NewStore(t)
-	blobs, err := blobstore.OpenDirectory(t.TempDir())
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { _ = blobs.Close() })
-	s := apitest.Start(t, apitest.WithStore(store),
-		func(config *apiserver.Config) { config.Blobs = blobs })
+	s := apitest.Start(t, apitest.WithStore(store), apitest.WithBlobs(t))
 	real := share(t, s, store)
 	schema := client.PutSchema{ID: s.IDs.New(), Customer: "alice", Name: "s", Version: 9,
 		Type: "PRODUCT", Content: []byte(`{"type":"object","properties":{"a":{}}}`)}

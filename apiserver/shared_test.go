@@ -17,11 +17,9 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"shoal.dev/shoal/apiserver"
 	"shoal.dev/shoal/apiserver/internal/apitest"
 	"shoal.dev/shoal/apiserver/internal/auth"
 	"shoal.dev/shoal/controlplane/client"
-	"shoal.dev/shoal/pkg/blobstore"
 	"shoal.dev/shoal/pkg/ids"
 	"shoal.dev/shoal/pkg/model"
 	"shoal.dev/shoal/pkg/rowstore"
@@ -162,13 +160,7 @@ var money = regexp.MustCompile(`"[A-Za-z]*Micros":-?[0-9]+`)
 // byte. Nobody but the owner can write, and nobody else sees an amount of money.
 func TestSharedRoutes(t *testing.T) {
 	store := apitest.NewStore(t)
-	blobs, err := blobstore.OpenDirectory(t.TempDir())
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { _ = blobs.Close() })
-	s := apitest.Start(t, apitest.WithStore(store),
-		func(config *apiserver.Config) { config.Blobs = blobs })
+	s := apitest.Start(t, apitest.WithStore(store), apitest.WithBlobs(t))
 	real := share(t, s, store)
 	missing := newThings(s.IDs)
 	// These wait for a page to be fetched, which never happens here.

@@ -9,9 +9,7 @@ import (
 	"testing"
 	"time"
 
-	"shoal.dev/shoal/apiserver"
 	"shoal.dev/shoal/apiserver/internal/apitest"
-	"shoal.dev/shoal/pkg/blobstore"
 	"shoal.dev/shoal/pkg/upload"
 )
 
@@ -49,12 +47,7 @@ func unsentCalls(alices, bobs string) map[string]unsent {
 // TestBodiesThatNeverCome: a body whose declared length is too long is refused before it is sent. A
 // client that sends Expect sees 413 and no 100. A body that fits is asked for.
 func TestBodiesThatNeverCome(t *testing.T) {
-	blobs, err := blobstore.OpenDirectory(t.TempDir())
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { _ = blobs.Close() }) // nothing is in it
-	s := apitest.Start(t, func(config *apiserver.Config) { config.Blobs = blobs })
+	s := apitest.Start(t, apitest.WithBlobs(t))
 	s.Run(t, apitest.Scenario{As: apitest.Admin, Status: 200, Body: `{"maxBytes":5000}`,
 		Do: "PUT /api/admin/customers/bob/upload-limits"})
 	alices, bobs := s.NewGroup(t, "alice", "files"), s.NewGroup(t, "bob", "files")

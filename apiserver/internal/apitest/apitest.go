@@ -22,6 +22,7 @@ import (
 	"shoal.dev/shoal/apiserver/internal/auth"
 	"shoal.dev/shoal/controlplane/client"
 	"shoal.dev/shoal/controlplane/client/clienttest"
+	"shoal.dev/shoal/pkg/blobstore"
 	"shoal.dev/shoal/pkg/clock"
 	"shoal.dev/shoal/pkg/egress"
 	"shoal.dev/shoal/pkg/ids"
@@ -71,6 +72,21 @@ type Option func(*apiserver.Config)
 // WithStore serves rows from a store.
 func WithStore(store rowstore.Store) Option {
 	return func(config *apiserver.Config) { config.Store = store }
+}
+
+// WithBlobs keeps files in a directory of the test.
+func WithBlobs(t testing.TB) Option {
+	t.Helper()
+	blobs, err := blobstore.OpenDirectory(t.TempDir())
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := blobs.Close(); err != nil {
+			t.Errorf("close the blob store: %v", err)
+		}
+	})
+	return func(config *apiserver.Config) { config.Blobs = blobs }
 }
 
 // NewStore opens an empty row store that lives as long as the test.

@@ -16,6 +16,7 @@ import (
 	"flag"
 	"fmt"
 	"io"
+	"maps"
 	"os"
 	"regexp"
 	"slices"
@@ -116,8 +117,13 @@ func (r *reporter) hear(line []byte) {
 		r.keep(id, e)
 	case "fail":
 		r.failed = true
-		r.shorten(id, e)
+		if e.Test != "" {
+			r.shorten("failed", id)
+		}
 		r.tell(id)
+		if e.Test == "" {
+			r.tellCutOff(e.Package)
+		}
 		r.judge(e)
 	case "pass", "skip":
 		if e.Test == "" {
@@ -143,28 +149,50 @@ func (r *reporter) keep(id string, e event) {
 // message matches the first line of a test's log or error message.
 var message = regexp.MustCompile(`^\s+\w+\.go:\d+: `)
 
+// lastWords matches the line with which the runtime begins to say why a process dies.
+var lastWords = regexp.MustCompile(`(?m)^(panic|fatal error|SIG[A-Z]+): `)
+
 // Bounds of what is repeated about a failed test.
 const (
-	briefLines = 25  // the last messages
+	briefLines = 25  // the last messages, the first of a trace
 	briefBytes = 300 // of each
 )
 
-// shorten keeps the messages of a failed test, so that the end of a log alone shows what was wrong.
-// Output of the test's processes may be a thousand times as long. Neither it nor the line that
-// announces it is kept.
-func (r *reporter) shorten(id string, e event) {
-	if e.Test == "" || r.said[id] == nil {
+// shorten keeps a test's messages and the beginning of the trace with which its process died. So
+// the end of a log alone shows what was wrong. Output of the test's processes may be a thousand
+// times as long. Neither it nor the line that announces it is kept.
+func (r *reporter) shorten(verdict, id string) {
+	if r.said[id] == nil {
 		return
 	}
-	var messages []string
-	for line := range strings.Lines(r.said[id].String()) {
+	text := r.said[id].String()
+	var lines []string
+	for line := range strings.Lines(text) {
 		line = strings.TrimRight(line, "\n")
 		if message.MatchString(line) && !strings.HasSuffix(line, " said:") {
-			messages = append(messages, line[:min(len(line), briefBytes)])
+			lines = append(lines, line)
 		}
 	}
-	r.brief = append(r.brief, "failed: "+id)
-	r.brief = append(r.brief, messages[max(0, len(messages)-briefLines):]...)
+	lines = lines[max(0, len(lines)-briefLines):]
+	if at := lastWords.FindStringIndex(text); at != nil {
+		trace := strings.Split(strings.TrimRight(text[at[0]:], "\n"), "\n")
+		lines = append(lines, trace[:min(len(trace), briefLines)]...)
+	}
+	r.brief = append(r.brief, verdict+": "+id)
+	for _, line := range lines {
+		r.brief = append(r.brief, line[:min(len(line), briefBytes)])
+	}
+}
+
+// tellCutOff tells what tests without a verdict said. They have none when their process dies, as in
+// a panic of a goroutine that is not the test's own.
+func (r *reporter) tellCutOff(name string) {
+	for _, id := range slices.Sorted(maps.Keys(r.said)) {
+		if strings.HasPrefix(id, name+" ") {
+			r.shorten("cut off", id)
+			r.tell(id)
+		}
+	}
 }
 
 func (r *reporter) tell(id string) {

@@ -128,6 +128,27 @@ func TestMessagesOfFailuresAreLast(t *testing.T) {
 	}
 }
 
+// TestCutOffIsTold: a test has no verdict when another goroutine's panic ends its process. What it
+// said is told nevertheless, and the end shows the panic.
+func TestCutOffIsTold(t *testing.T) {
+	const output = `{"Action":"output","Package":"a/b/one","Test":"%s","Output":"%s\n"}` + "\n"
+	said := fmt.Sprintf(output, "TestDying", "=== RUN   TestDying") +
+		fmt.Sprintf(output, "TestDying/part", "a line before") +
+		fmt.Sprintf(output, "TestDying/part", "panic: no such page") +
+		fmt.Sprintf(output, "TestDying/part", "goroutine 7 [running]:") +
+		`{"Action":"output","Package":"a/b/one","Output":"FAIL\ta/b/one\t1s\n"}` + "\n" +
+		`{"Action":"fail","Package":"a/b/one","Elapsed":1}` + "\n"
+	var out bytes.Buffer
+	if err := run(strings.NewReader(said), &out, ""); err == nil {
+		t.Error("a failure passes")
+	}
+	told, last, _ := strings.Cut(out.String(), "cut off: a/b/one TestDying/part\n")
+	if !strings.Contains(told, "a line before\npanic: no such page\n") ||
+		last != "panic: no such page\ngoroutine 7 [running]:\n" {
+		t.Errorf("it tells:\n%s", out.String())
+	}
+}
+
 func TestBadBudgets(t *testing.T) {
 	for _, text := range []string{"pkg/one", "pkg/one fast", "pkg/one 0", "pkg/one 3 4"} {
 		if _, err := readBudgets(text); err == nil {

@@ -141,7 +141,10 @@ func (f *flaky) CreateList(ctx context.Context, list ids.ID) (rowstore.ListWrite
 		return nil, errDisk
 	}
 	w, err := f.Store.CreateList(ctx, list)
-	return &flakyWriter{w, f}, err
+	if err != nil {
+		return nil, err
+	}
+	return &flakyWriter{w, f}, nil
 }
 
 type flakyWriter struct {

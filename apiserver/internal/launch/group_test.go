@@ -36,7 +36,10 @@ type pickyWriter struct {
 
 func (p *picky) CreateList(ctx context.Context, list ids.ID) (rowstore.ListWriter, error) {
 	w, err := p.Store.CreateList(ctx, list)
-	return pickyWriter{w, p}, err
+	if err != nil {
+		return nil, err
+	}
+	return pickyWriter{w, p}, nil
 }
 
 func (w pickyWriter) Add(ctx context.Context, url, canonical string) (bool, error) {

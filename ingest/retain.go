@@ -65,6 +65,9 @@ func (c *RetentionConfig) step(ctx context.Context, item work.Item) (work.Outcom
 			return work.Outcome{}, work.GiveUp(err)
 		}
 	}
+	if at.Behind > 0 && c.passed.count() == 0 { // another process has passed them over
+		at.Upto, at.Behind = at.Behind-1, 0
+	}
 	view := c.View()
 	closed, err := c.History.ClosedAfter(ctx, view, at.Upto, retainedRuns)
 	if err != nil {
@@ -104,7 +107,11 @@ func (c *RetentionConfig) step(ctx context.Context, item work.Item) (work.Outcom
 	if failed != nil {
 		return work.Outcome{}, failed
 	}
-	progress, err := json.Marshal(client.Retaining{Upto: upto})
+	done := client.Retaining{Upto: upto}
+	if c.passed.count() > 0 {
+		done.Behind = cmp.Or(at.Behind, at.Upto+1)
+	}
+	progress, err := json.Marshal(done)
 	if err != nil {
 		return work.Outcome{}, err
 	}

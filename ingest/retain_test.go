@@ -1,6 +1,9 @@
 package ingest
 
 import (
+	"context"
+	"encoding/json"
+	"errors"
 	"fmt"
 	"slices"
 	"testing"
@@ -297,6 +300,58 @@ func TestRunsThatReplaceNothing(t *testing.T) {
 		!client.Replaces(v, crawl, shop) {
 		t.Error("a list's run of version 1 replaces others, or any other run does not")
 	}
+}
+
+// unwilling fails to name the runs of one scraper.
+type unwilling struct {
+	*sqlite.Store
+	of     ids.ID
+	failed bool
+}
+
+func (u *unwilling) Holding(ctx context.Context, scope rowstore.Scope, most int) ([]ids.ID, error) {
+	if scope.Scraper == u.of {
+		u.failed = true
+		return nil, errors.New("no such part")
+	}
+	return u.Store.Holding(ctx, scope, most)
+}
+
+// TestRetentionTellsWhatItPassedOver: a scraper on which the row store fails does not count as done
+// while others go on. So reads that begin in between learn that its rows may go. Another process
+// removes them, which knows only the progress.
+func TestRetentionTellsWhatItPassedOver(t *testing.T) {
+	store, err := sqlite.Open(sqlite.Config{Dir: t.TempDir()})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer store.Close()
+	r := newReplaced(t, store)
+	r.group(0, 1, false)
+	for scraper, runs := range []int{2, retainedRuns} {
+		for range runs {
+			r.clock.Advance(time.Second)
+			r.launch(r.scrapers[scraper], 1)
+			r.end(0)
+		}
+	}
+	first := r.client.View().Job(r.order[r.scrapers[0]][0])
+	broken := &unwilling{Store: store, of: r.scrapers[0]}
+	kind := Retention(RetentionConfig{View: r.client.View, Store: broken,
+		History: client.NewHistory(store)})
+	for range 4 { // noted, failed, passed over; then the second scraper alone is due
+		outcome, err := kind.Step(t.Context(), work.Item{Progress: r.progress})
+		if err == nil {
+			r.progress = outcome.Progress
+		}
+	}
+	var at client.Retaining
+	if err := json.Unmarshal(r.progress, &at); err != nil || !broken.failed ||
+		at.Upto <= first.Index || at.Behind == 0 || at.Behind > first.Index {
+		t.Fatalf("%+v, with the first run at %d: %v", at, first.Index, err)
+	}
+	r.retain(0)
+	r.check()
 }
 
 // With retentionCount 1, a re-extract stands beside its crawl, whose rows stay. A later crawl of

@@ -73,18 +73,24 @@ func (h *History) NewestWithRows(ctx context.Context, v *View, scraper *Scraper)
 }
 
 // Retaining is the progress of retention, by the commands that closed runs. Up to Upto the rows of
-// replaced runs are gone. Up to Next it may be removing them.
+// replaced runs are gone. Up to Next it may be removing them. From Behind on, scrapers were passed
+// over on which the row store failed, and are tried again; 0: none was.
 type Retaining struct {
-	Upto uint64
-	Next uint64 `json:",omitempty"`
+	Upto   uint64
+	Next   uint64 `json:",omitempty"`
+	Behind uint64 `json:",omitempty"`
 }
 
-// RetainingNow returns the progress of retention in a view.
+// RetainingNow returns the progress of retention in a view, by Upto and Next.
 func RetainingNow(v *View) (now Retaining) {
 	for _, item := range v.WorkOf(work.Retain, "") {
 		at := Retaining{}
 		if json.Unmarshal(item.Progress, &at) == nil { // empty before its first step
-			now.Upto = max(now.Upto, at.Upto)
+			done := at.Upto
+			if at.Behind > 0 {
+				done = min(done, at.Behind-1)
+			}
+			now.Upto = max(now.Upto, done)
 			now.Next = max(now.Next, at.Upto, at.Next)
 		}
 	}

@@ -4,6 +4,7 @@ import (
 	"encoding/base64"
 	"encoding/json"
 	"fmt"
+	"math"
 	"strings"
 	"testing"
 	"time"
@@ -168,6 +169,26 @@ func TestCursorsOfExpiringRuns(t *testing.T) {
 		r.rest(t)
 		r.readOn(t, fmt.Sprint("rows that expire, known before: ", soon), reads, before, ends...)
 	}
+}
+
+// A read may begin after retention went on without a scraper on which the row store failed. Its
+// cursor is refused once those rows go, too.
+func TestCursorsOfPassedOverRuns(t *testing.T) {
+	r := startRetaining(t)
+	r.Client.Must(t, client.PutRetention{Customer: "alice", Scraper: r.shop, Count: 1})
+	r.run(t, r.shop, `{"n":9}`)
+	r.work(t, work.Retain, func([]byte) []byte {
+		progress, err := json.Marshal(client.Retaining{Upto: math.MaxInt64, Behind: 1})
+		if err != nil {
+			t.Fatal(err)
+		}
+		return progress
+	})
+	reads := map[string]string{"scraper": "scraperId=" + r.shop.String(),
+		"other": "scraperId=" + r.other.String()}
+	before := r.openReads(t, reads)
+	r.rest(t)
+	r.readOn(t, "when they are gone, too", reads, before, "scraper")
 }
 
 // A cursor of an earlier version does not tell how many rows its read had. It continues until runs

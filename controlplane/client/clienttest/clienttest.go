@@ -39,12 +39,14 @@ type Client struct {
 	down   error
 	lost   int    // the answer to the command at this count from now is lost; 0: none
 	newest []byte // command
+	log    log
 }
 
 // New makes a cluster of 4 shards with prices of plain and rendered pages and of all endpoints.
 func New(t testing.TB, c clock.Clock) *Client {
 	t.Helper()
 	fake := &Client{clock: c, fsm: fsm.New()}
+	t.Cleanup(func() { fake.checkAgain(t) })
 	fake.Must(t, command.CreateClusterPayload{Version: command.Newest, ID: ids.ID{1}, Shards: 4,
 		FreeGrant: FreeGrant,
 		Prices: slices.DeleteFunc(price.Standard(), func(r price.Row) bool {
@@ -102,6 +104,7 @@ func (c *Client) Propose(ctx context.Context, payload command.Payload, call *cli
 	}
 	c.index++
 	c.newest = data
+	c.log.add(c.index, data)
 	result := c.fsm.Apply(c.index, data)
 	if c.lost > 0 {
 		if c.lost--; c.lost == 0 {

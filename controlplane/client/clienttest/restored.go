@@ -20,6 +20,7 @@ func (c *Client) Spoil(t testing.TB, change func(tx *Tx)) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.index++
+	c.log.partial = true
 	err := c.fsm.Store().Update(c.index, c.clock.Now().UnixMilli(), func(tx *Tx) error {
 		change(tx)
 		return nil
@@ -36,6 +37,7 @@ func (c *Client) Repeat() {
 	defer c.mu.Unlock()
 	if c.newest != nil {
 		c.index++
+		c.log.add(c.index, c.newest)
 		c.fsm.Apply(c.index, c.newest)
 	}
 }
@@ -67,6 +69,7 @@ func (c *Client) Restore(t testing.TB, backup []byte, generation ids.ID) {
 	if err == nil {
 		err = next.Snapshot().Write(&snapshot)
 	}
+	c.log = log{base: bytes.Clone(snapshot.Bytes())}
 	if err == nil {
 		err = c.fsm.Restore(&snapshot)
 	}

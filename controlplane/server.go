@@ -3,7 +3,6 @@
 // fetch. internal/node runs Raft, internal/fsm applies commands, and internal/dispatch chooses what
 // to send next. internal/shards assigns shards to fetchers, and internal/port carries calls between
 // nodes. DESIGN.md states the invariants and their reasons.
-// internal/port. DESIGN.md says what holds at every moment, and why.
 package controlplane
 
 import (

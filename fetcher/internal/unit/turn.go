@@ -405,7 +405,7 @@ func (t *Turn) followFailure(ctx context.Context, failure *web.Failure,
 		next.Again = false
 	}
 	if failure.Code == fault.PageBlocked {
-		s.why = detailOf(failure.Cause) // names the vendor that refused us
+		s.why = extract.ReasonOf(failure.Cause) // names the vendor that refused us
 	}
 	if !next.Again {
 		return t.unread(ctx, failure.Code, next.Answer)

@@ -112,9 +112,9 @@ func (w *web) ask(ctx context.Context, ask egress.Request, within time.Duration,
 		if ask.Take == nil {
 			a.body = append([]byte(nil), response.Body...)
 		}
-		location := response.Header("Location")
+		location := response.Redirect()
 		response.Release()
-		if !isRedirect(a.status) || location == "" || hop == maxHops {
+		if location == "" || hop == maxHops {
 			return a, nil
 		}
 		if ask.URL, err = address.Resolve(ask.URL, location); err != nil {
@@ -139,14 +139,6 @@ func restOf(text string) time.Duration {
 		return 0
 	}
 	return time.Duration(min(seconds, int(maxRetryAfter/time.Second))) * time.Second
-}
-
-func isRedirect(status int) bool {
-	switch status {
-	case 301, 302, 303, 307, 308:
-		return true
-	}
-	return false
 }
 
 // insist repeats a request if that may help.

@@ -24,7 +24,8 @@ func Euros(micros int64) string {
 	for len(decimals) < 2 {
 		decimals += "0"
 	}
-	return sign + grouped(strconv.FormatUint(amount/price.MicrosPerEUR, 10)) + "." + decimals + " EUR"
+	euros := grouped(strconv.FormatUint(amount/price.MicrosPerEUR, 10))
+	return sign + euros + "." + decimals + " EUR"
 }
 
 // Count formats a number with thousands separators.

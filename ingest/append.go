@@ -13,6 +13,7 @@ import (
 	"shoal.dev/shoal/controlplane/client"
 	"shoal.dev/shoal/pkg/fault"
 	"shoal.dev/shoal/pkg/ids"
+	"shoal.dev/shoal/pkg/model"
 	"shoal.dev/shoal/pkg/rowstore"
 	"shoal.dev/shoal/pkg/upload"
 )
@@ -342,7 +343,7 @@ func fillRow(doc, row []byte) ([]byte, error) {
 	values := map[string]json.RawMessage{}
 	err := eachField(doc, func(name string, value json.RawMessage) error {
 		values[name] = slices.Clone(value)
-		if strings.HasPrefix(name, "_") {
+		if model.IsServerKey(name) {
 			servers = append(servers, name)
 		} else {
 			names = append(names, name)

@@ -10,6 +10,7 @@ import (
 
 	"shoal.dev/shoal/controlplane/client"
 	"shoal.dev/shoal/pkg/ids"
+	"shoal.dev/shoal/pkg/model"
 	"shoal.dev/shoal/pkg/upload"
 	"shoal.dev/shoal/pkg/work"
 )
@@ -207,7 +208,7 @@ func (m *merging) addRow(title string, run uint32, doc []byte) error {
 // fill adds the row's fields that are still missing.
 func (m *merging) fill(doc []byte) error {
 	return eachField(doc, func(name string, value json.RawMessage) error {
-		if strings.HasPrefix(name, "_") {
+		if model.IsServerKey(name) {
 			return nil // the server's
 		}
 		known, has := m.row[name]

@@ -3,7 +3,6 @@ package ingest
 import (
 	"cmp"
 	"context"
-	"errors"
 	"slices"
 	"strings"
 	"sync"
@@ -200,7 +199,7 @@ func (r *reextracting) extract(ctx context.Context, p *model.Page, entry *bodies
 		case ctx.Err() != nil:
 			return context.Cause(ctx)
 		case err != nil:
-			failed(p, pageCode(err), detailOf(err))
+			failed(p, extract.CodeOf(err), extract.ReasonOf(err))
 			return nil
 		case result.Ask != nil && len(pages) < maxUnitPages:
 			last := &pages[len(pages)-1]
@@ -276,21 +275,4 @@ func (r *reextracting) answer(entry *bodies.Entry, ask *extract.Ask) extract.Pag
 		}
 	}
 	return page
-}
-
-// pageCode is the code for a page whose extraction failed with err.
-func pageCode(err error) fault.Code {
-	if code := fault.CodeOf(err); fault.Lookup(code).Status == 0 {
-		return code
-	}
-	return fault.PageUnparsable
-}
-
-// detailOf is what a coded error tells the customer; "" for other errors.
-func detailOf(err error) string {
-	var coded *fault.Error
-	if !errors.As(err, &coded) {
-		return ""
-	}
-	return extract.CutReason(coded.Detail)
 }

@@ -9,6 +9,7 @@ import (
 	"path/filepath"
 	"time"
 
+	"shoal.dev/shoal/pkg/clock"
 	"shoal.dev/shoal/testkit/synthweb"
 )
 
@@ -224,14 +225,12 @@ func (m *Frontier) restart(ctx context.Context, on *Bench, s *service, w *synthw
 	return again, err
 }
 
-// pause waits for d, or until the context ends.
+// pause waits for d. It fails with the context's cause.
 func pause(ctx context.Context, d time.Duration) error {
-	select {
-	case <-time.After(d):
-		return nil
-	case <-ctx.Done():
+	if !clock.Pause(ctx, clock.System{}, d) {
 		return context.Cause(ctx)
 	}
+	return nil
 }
 
 // freePort returns an address of the loopback without a listener.

@@ -12,6 +12,7 @@ import (
 	"shoal.dev/shoal/pkg/filter"
 	"shoal.dev/shoal/pkg/ids"
 	"shoal.dev/shoal/pkg/match"
+	"shoal.dev/shoal/pkg/model"
 	"shoal.dev/shoal/pkg/profile"
 	"shoal.dev/shoal/pkg/rowstore"
 )
@@ -72,7 +73,7 @@ func KeyColumnOf(ctx context.Context, rows ReadsRows, v *View, s *Scraper, asked
 			return column, nil
 		}
 	}
-	if len(named) == 0 && asked != "" && !strings.HasPrefix(asked, "_") {
+	if len(named) == 0 && asked != "" && !model.IsServerKey(asked) {
 		return asked, nil // no rows are left: the file's own columns count
 	}
 	if asked == "" {
@@ -86,7 +87,7 @@ func KeyColumnOf(ctx context.Context, rows ReadsRows, v *View, s *Scraper, asked
 		if err != nil {
 			return "", fmt.Errorf("stored columns: %w", err)
 		}
-		if len(found) > 0 && !strings.HasPrefix(asked, "_") {
+		if len(found) > 0 && !model.IsServerKey(asked) {
 			return asked, nil
 		}
 	}
@@ -111,7 +112,7 @@ func addNames(named map[string]string, docs []json.RawMessage) error {
 			return err
 		}
 		for name := range row {
-			if !strings.HasPrefix(name, "_") {
+			if !model.IsServerKey(name) {
 				named[name] = name
 			}
 		}

@@ -36,7 +36,7 @@ func (c *Client) Tunnel(ctx context.Context, caller, host string, port uint16,
 	to, err := address.Parse("http://" + net.JoinHostPort(strings.Trim(host, "[]"),
 		strconv.Itoa(int(port))) + "/")
 	if err != nil {
-		return nil, fault.Wrap(fault.PageInvalidURL, err, "%s", detailOf(err))
+		return nil, fault.Wrap(fault.PageInvalidURL, err, "%s", fault.DetailOf(err))
 	}
 	deadline := time.Now().Add(c.config.Timeout)
 	ctx, cancel := context.WithDeadline(ctx, deadline)

@@ -161,7 +161,7 @@ func (c *Client) Close() {
 func (c *Client) Do(ctx context.Context, req *Request) (*Response, error) {
 	to, err := address.Parse(req.URL)
 	if err != nil {
-		return nil, fault.Wrap(fault.PageInvalidURL, err, "%s", detailOf(err))
+		return nil, fault.Wrap(fault.PageInvalidURL, err, "%s", fault.DetailOf(err))
 	}
 	resp, err := c.send(ctx, to, req)
 	c.metrics.note(err)

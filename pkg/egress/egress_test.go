@@ -153,6 +153,25 @@ func TestRedirectIsAnAnswer(t *testing.T) {
 	}
 }
 
+// Only five statuses lead on, and only with an address.
+func TestRedirect(t *testing.T) {
+	for status := 200; status <= 999; status++ {
+		r := Response{Status: status}
+		if to := r.Redirect(); to != "" {
+			t.Errorf("status %d without an address leads to %q", status, to)
+		}
+		r.message.Header.Set("Location", "/next")
+		want := ""
+		switch status {
+		case 301, 302, 303, 307, 308:
+			want = "/next"
+		}
+		if to := r.Redirect(); to != want {
+			t.Errorf("status %d leads to %q, want %q", status, to, want)
+		}
+	}
+}
+
 func TestContentCodings(t *testing.T) {
 	page := []byte(strings.Repeat("<p>words and words</p>\n", 5000))
 	encode := map[string]func(io.Writer) io.WriteCloser{

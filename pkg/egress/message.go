@@ -65,6 +65,15 @@ type Response struct {
 // Header returns the value of the first field with that name, "" if there is none.
 func (r *Response) Header(name string) string { return string(r.message.Header.Peek(name)) }
 
+// Redirect returns where the response sends its reader, as written; "" if it is no redirect.
+func (r *Response) Redirect() string {
+	switch r.Status {
+	case 301, 302, 303, 307, 308:
+		return r.Header("Location")
+	}
+	return ""
+}
+
 // Release gives the buffers back. Call it only once.
 func (r *Response) Release() {
 	c := r.client

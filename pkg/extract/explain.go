@@ -47,11 +47,11 @@ func (e *Extractor) Explain(ctx context.Context, p Page, rendered bool) string {
 				"where a fetcher has one."
 		}
 	}
-	return CutReason(e.explainRecipe(ctx, p, isHTML))
+	return cutReason(e.explainRecipe(ctx, p, isHTML))
 }
 
-// CutReason shortens reason to at most MaxReason bytes.
-func CutReason(reason string) string { return utf8text.CutText(reason, MaxReason) }
+// cutReason shortens reason to at most MaxReason bytes.
+func cutReason(reason string) string { return utf8text.CutText(reason, MaxReason) }
 
 // explainRecipe explains the missing rows by what the recipe looks for.
 func (e *Extractor) explainRecipe(ctx context.Context, p Page, isHTML bool) string {

@@ -70,6 +70,15 @@ func CodeOf(err error) Code {
 	return Internal
 }
 
+// DetailOf returns the detail of the first coded error in err's chain, "" if there is none.
+func DetailOf(err error) string {
+	var coded *Error
+	if errors.As(err, &coded) {
+		return coded.Detail
+	}
+	return ""
+}
+
 // List is several errors about one input. The first one determines the response's code.
 type List []*Error
 

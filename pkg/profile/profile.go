@@ -12,6 +12,7 @@ import (
 	"github.com/zeebo/xxh3"
 
 	"shoal.dev/shoal/pkg/filter"
+	"shoal.dev/shoal/pkg/model"
 	"shoal.dev/shoal/pkg/rowstore"
 )
 
@@ -97,7 +98,7 @@ func (s *Sums) Add(row []byte) {
 	s.Rows++
 	s.next = 0
 	for m := rowstore.MembersOf(row); m.Next(); {
-		if m.Value == "null" || strings.HasPrefix(m.Key, "_") {
+		if m.Value == "null" || model.IsServerKey(m.Key) {
 			continue
 		}
 		if f := s.field(m.Key); f != nil && f.row != s.Rows {

@@ -180,7 +180,7 @@ func badOutput(name, source string) string {
 		return fmt.Sprintf("a name of 1 to %d characters is needed", maxName)
 	case name == source:
 		return "must differ from sourceField"
-	case strings.HasPrefix(name, "_") || slices.Contains(reserved, name):
+	case model.IsServerKey(name) || slices.Contains(reserved, name):
 		return "the name is reserved for the system"
 	case strings.HasPrefix(name, "$"):
 		return "names that begin with $ are reserved for the operators of filters"

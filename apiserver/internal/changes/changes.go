@@ -376,7 +376,7 @@ func example(c *diff.Change, key []string) string {
 func naming(row json.RawMessage, key []string) (texts []string) {
 	for m := rowstore.MembersOf(row); m.Next() && len(texts) < namedMembers; {
 		if len(key) > 0 && !slices.Contains(key, m.Key) ||
-			len(key) == 0 && strings.HasPrefix(m.Key, "_") || m.Value == "null" {
+			len(key) == 0 && model.IsServerKey(m.Key) || m.Value == "null" {
 			continue
 		}
 		texts = append(texts, short(m.Key, nameChars)+" "+orNothing(m.Value))

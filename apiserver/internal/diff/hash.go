@@ -4,7 +4,6 @@ import (
 	"encoding/binary"
 	"encoding/json"
 	"slices"
-	"strings"
 
 	"github.com/zeebo/xxh3"
 
@@ -74,7 +73,7 @@ func (r Runs) compares(member string) bool {
 	if r.Fields != nil {
 		return slices.Contains(r.Fields, member)
 	}
-	return !strings.HasPrefix(member, "_")
+	return !model.IsServerKey(member)
 }
 
 // key is the row's key. A row that lacks a member of the key is matched by position.

@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"shoal.dev/shoal/pkg/fault"
+	"shoal.dev/shoal/pkg/model"
 	"shoal.dev/shoal/pkg/rowstore"
 )
 
@@ -76,11 +77,13 @@ func orderOf(order []int, columns []column, serverLast bool) []int {
 	last := len(columns)
 	if serverLast {
 		for _, c := range columns {
-			last -= serverKey(c.name)
+			if model.IsServerKey(c.name) {
+				last--
+			}
 		}
 	}
 	for first, i := 0, 0; i < len(columns); i++ {
-		if serverLast && serverKey(columns[i].name) == 1 {
+		if serverLast && model.IsServerKey(columns[i].name) {
 			order = append(order, last)
 			last++
 			continue
@@ -129,14 +132,6 @@ func (t *table) each(ctx context.Context, held *hold, visit func([]cell) error) 
 		return held.each(ctx, ordered)
 	}
 	return t.readAll(ctx, ordered)
-}
-
-// serverKey is 1 for a member that only the server writes, else 0.
-func serverKey(key string) int {
-	if strings.HasPrefix(key, "_") {
-		return 1
-	}
-	return 0
 }
 
 // reader makes cells of rows. Most rows have the same members, in order, as the row before.

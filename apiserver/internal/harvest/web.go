@@ -14,6 +14,7 @@ import (
 	"shoal.dev/shoal/pkg/clock"
 	"shoal.dev/shoal/pkg/egress"
 	"shoal.dev/shoal/pkg/fault"
+	"shoal.dev/shoal/pkg/retry"
 	"shoal.dev/shoal/pkg/robots"
 )
 
@@ -23,11 +24,13 @@ const (
 	maxPaces      = 10_000  // hosts whose last request is remembered
 	maxHops       = 5
 	triesOfFile   = 3
-	retryAfter    = 3 * time.Second // after the first try; doubles each time
 	maxRetryAfter = 30 * time.Second
 	fileTime      = 5 * time.Minute // for a file of 50 MB
 	robotsTime    = 15 * time.Second
 )
+
+// tryAgain is the wait before another try at a file.
+var tryAgain = retry.Backoff{First: 3 * time.Second, Most: maxRetryAfter}
 
 // web sends requests to hosts at their pace, for all harvests of this process.
 type web struct {
@@ -47,19 +50,10 @@ func newWeb(config *Config) *web {
 // await waits for a host's turn.
 func (w *web) await(ctx context.Context, url string, delay time.Duration) error {
 	turn := w.takeTurn(address.AuthorityOf(url), max(delay, w.pace))
-	if turn <= 0 {
-		return ctx.Err()
+	if turn > 0 {
+		clock.Pause(ctx, w.clock, turn)
 	}
-	return w.wait(ctx, turn)
-}
-
-func (w *web) wait(ctx context.Context, d time.Duration) error {
-	select {
-	case <-w.clock.After(d):
-		return nil
-	case <-ctx.Done():
-		return ctx.Err()
-	}
+	return ctx.Err()
 }
 
 // takeTurn takes a host's next turn, and returns how long to wait for it.
@@ -118,9 +112,9 @@ func (w *web) ask(ctx context.Context, ask egress.Request, within time.Duration,
 		if ask.Take == nil {
 			a.body = append([]byte(nil), response.Body...)
 		}
-		location := response.Header("Location")
+		location := response.Redirect()
 		response.Release()
-		if !isRedirect(a.status) || location == "" || hop == maxHops {
+		if location == "" || hop == maxHops {
 			return a, nil
 		}
 		if ask.URL, err = address.Resolve(ask.URL, location); err != nil {
@@ -147,25 +141,15 @@ func restOf(text string) time.Duration {
 	return time.Duration(min(seconds, int(maxRetryAfter/time.Second))) * time.Second
 }
 
-func isRedirect(status int) bool {
-	switch status {
-	case 301, 302, 303, 307, 308:
-		return true
-	}
-	return false
-}
-
 // insist repeats a request if that may help.
 func (w *web) insist(ctx context.Context, ask func() (answer, error)) (a answer, err error) {
-	rest := retryAfter
 	for n := 1; ; n++ {
 		if a, err = ask(); err != nil || !a.retry || n == triesOfFile {
 			return a, err
 		}
-		if err := w.wait(ctx, max(rest, a.after)); err != nil {
-			return a, err
+		if !clock.Pause(ctx, w.clock, max(tryAgain.After(n), a.after)) {
+			return a, ctx.Err()
 		}
-		rest *= 2
 	}
 }
 

@@ -11,6 +11,7 @@ import (
 	"strings"
 	"unicode"
 
+	"shoal.dev/shoal/pkg/model"
 	"shoal.dev/shoal/pkg/rowstore"
 )
 
@@ -50,7 +51,7 @@ func WriteRow(to io.Writer, row json.RawMessage, origin string) error {
 	for m = rowstore.MembersOf(row); m.Next(); separator = "," {
 		s.write(separator)
 		s.name(m.Key)
-		if strings.HasPrefix(m.Key, "_") {
+		if model.IsServerKey(m.Key) {
 			s.write(m.Value)
 			continue
 		}
@@ -91,7 +92,7 @@ const maxName = 256
 // name writes a member's name. It changes a name that only looks like the server's once cleaned.
 func (s *sanitizer) name(name string) {
 	clean, _ := clean(name, maxName)
-	if strings.HasPrefix(clean, "_") && !strings.HasPrefix(name, "_") {
+	if model.IsServerKey(clean) && !model.IsServerKey(name) {
 		clean = "." + clean
 	}
 	s.encode(clean)

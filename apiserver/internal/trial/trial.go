@@ -9,7 +9,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"strings"
 	"time"
 
 	"shoal.dev/shoal/apiserver/internal/launch"
@@ -270,7 +269,7 @@ func withoutServerKeys(doc json.RawMessage) (json.RawMessage, error) {
 		if err := tokens.Decode(&value); err != nil {
 			return nil, errNotARow
 		}
-		if text, _ := name.(string); strings.HasPrefix(text, "_") {
+		if text, _ := name.(string); model.IsServerKey(text) {
 			continue
 		}
 		if len(row) > 1 {

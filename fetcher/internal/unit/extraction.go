@@ -3,7 +3,6 @@ package unit
 import (
 	"bytes"
 	"context"
-	"errors"
 	"time"
 
 	"shoal.dev/shoal/fetcher/internal/frontier"
@@ -44,8 +43,8 @@ func (t *Turn) extractPages(ctx context.Context, p extract.Page) Step {
 			result.Ask = nil
 		}
 		if err != nil {
-			t.fetch.why = detailOf(err)
-			return t.fail(codeOf(err))
+			t.fetch.why = extract.ReasonOf(err)
+			return t.fail(extract.CodeOf(err))
 		}
 		if result.Ask == nil || result.Ask.URL == "" && result.Ask.Prompt == nil {
 			return t.deliver(p, result)
@@ -135,7 +134,7 @@ func (t *Turn) unfetched() *Step {
 	var next Step
 	switch {
 	case err != nil:
-		next = t.fail(codeOf(err))
+		next = t.fail(extract.CodeOf(err))
 	case done:
 		next = t.deliver(p, result)
 	case t.task.Limited:
@@ -235,22 +234,4 @@ func (t *Turn) askModelAgain(ctx context.Context) Step {
 	}
 	next.Answer.Unasked = true
 	return *next
-}
-
-// detailOf returns a coded error's text, at most extract.MaxReason bytes; "" for other errors.
-func detailOf(err error) string {
-	var coded *fault.Error
-	if !errors.As(err, &coded) {
-		return ""
-	}
-	return extract.CutReason(coded.Detail)
-}
-
-// codeOf returns the page code of an extraction's error.
-func codeOf(err error) fault.Code {
-	code := fault.CodeOf(err)
-	if fault.Lookup(code).Status == 0 {
-		return code
-	}
-	return fault.PageUnparsable
 }

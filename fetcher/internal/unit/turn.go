@@ -18,6 +18,7 @@ import (
 	"shoal.dev/shoal/pkg/ids"
 	"shoal.dev/shoal/pkg/model"
 	"shoal.dev/shoal/pkg/reading"
+	"shoal.dev/shoal/pkg/retry"
 	"shoal.dev/shoal/pkg/stream"
 	"shoal.dev/shoal/pkg/turns"
 )
@@ -26,13 +27,20 @@ import (
 const (
 	maxTries = 3 // by one tier
 	maxHops  = 10
-	// before the second try; doubles for each later one, with jitter
-	firstRetry = 500 * time.Millisecond
-	// firstBusy is the wait before a full tier is asked again; it doubles, too. Many thousands of
-	// pages may wait for one browser.
-	firstBusy = time.Second
-	MostBusy  = web.ComeAgain / 2
+	// MostBusy is the longest wait for a full tier, without jitter.
+	MostBusy = web.ComeAgain / 2
 )
+
+var (
+	// tryAgain is the wait before another try. A tier is never tried so often that it reaches Most.
+	tryAgain = retry.Backoff{First: 500 * time.Millisecond, Most: time.Minute}
+	// askBusy is the wait before a full tier is asked again. Many thousands of pages may wait for
+	// one browser.
+	askBusy = retry.Backoff{First: time.Second, Most: MostBusy}
+)
+
+// jitter returns a wait of half of d to one and a half.
+func jitter(d time.Duration) time.Duration { return d/2 + rand.N(d) }
 
 // maxPageRecord leaves room for what a log adds to a record.
 const maxPageRecord = stream.MaxRecordBytes - 1024
@@ -229,9 +237,8 @@ func (t *Turn) followError(ctx context.Context, tried Step, err error) Step {
 		next.Answer = tried.Answer
 		return next
 	case errors.Is(err, web.ErrBusy):
-		wait := min(firstBusy<<t.fetch.busy, MostBusy)
-		t.fetch.busy = min(t.fetch.busy+1, 10)
-		return Step{Again: true, Wait: wait/2 + rand.N(wait),
+		t.fetch.busy++
+		return Step{Again: true, Wait: jitter(askBusy.After(t.fetch.busy)),
 			Answer: frontier.Answer{Unasked: true}}
 	case !errors.As(err, &failure):
 		return t.followFailure(ctx, &web.Failure{Code: fault.PageTimeout, Retry: true, Cause: err},
@@ -388,9 +395,8 @@ func (t *Turn) followFailure(ctx context.Context, failure *web.Failure,
 		next.Answer = answerOf(failure)
 	}
 	another := failure.Retry || failure.IsTurnedAway()
-	wait := firstRetry << (s.failures - 1)
-	next.Wait = max(wait/2+rand.N(wait), failure.Wait)
-	wait = max(next.Wait, failure.RetryAfter)
+	next.Wait = max(jitter(tryAgain.After(s.failures)), failure.Wait)
+	wait := max(next.Wait, failure.RetryAfter)
 	switch {
 	case s.asked != "", !t.mayTry(wait): // another page of the unit gets one try
 		next.Again = false
@@ -405,7 +411,7 @@ func (t *Turn) followFailure(ctx context.Context, failure *web.Failure,
 		next.Again = false
 	}
 	if failure.Code == fault.PageBlocked {
-		s.why = detailOf(failure.Cause) // names the vendor that refused us
+		s.why = extract.ReasonOf(failure.Cause) // names the vendor that refused us
 	}
 	if !next.Again {
 		return t.unread(ctx, failure.Code, next.Answer)

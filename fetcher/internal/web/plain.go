@@ -52,8 +52,8 @@ func (p *plain) fetch(ctx context.Context, req *Request, deadline time.Time, pag
 		}
 		page.Status, page.Answer = response.Status, response
 		page.Wire += response.WireBytes
-		location := response.Header("Location")
-		if !isRedirect(response.Status) || location == "" {
+		location := response.Redirect()
+		if location == "" {
 			page.ContentType, page.Body = response.Header("Content-Type"), response.Body
 			page.Final, err = address.Canonical(ask.URL)
 			return err
@@ -92,14 +92,6 @@ func (p *plain) compose(ask *egress.Request, as *curl.Request) {
 	if !named {
 		ask.Header = append([]egress.Field{p.header[0]}, as.Header...)
 	}
-}
-
-func isRedirect(status int) bool {
-	switch status {
-	case 301, 302, 303, 307, 308:
-		return true
-	}
-	return false
 }
 
 // beforeHop calls the caller's BeforeHop within the deadline.

@@ -292,7 +292,7 @@ func (r *Robots) fetch(caller, origin string) (body string, _ *Failure) {
 		if err != nil {
 			return "", unreachable(err)
 		}
-		status, location := response.Status, response.Header("Location")
+		status, location := response.Status, response.Redirect()
 		switch {
 		case status >= 200 && status <= 299:
 			body := string(response.Body)
@@ -306,7 +306,7 @@ func (r *Robots) fetch(caller, origin string) (body string, _ *Failure) {
 			return "", failed
 		}
 		response.Release()
-		if !isRedirect(status) || location == "" || hop == maxRobotsHops {
+		if location == "" || hop == maxRobotsHops {
 			return "", nil
 		}
 		if ask.URL, err = address.Resolve(ask.URL, location); err != nil {

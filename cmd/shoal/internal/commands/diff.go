@@ -10,6 +10,7 @@ import (
 
 	"shoal.dev/shoal/cmd/shoal/internal/api"
 	"shoal.dev/shoal/cmd/shoal/internal/terminal"
+	"shoal.dev/shoal/pkg/model"
 )
 
 // Diff is 'shoal diff', which compares the rows of two runs.
@@ -115,7 +116,7 @@ func nameRow(row document, key []string) string {
 	}
 	first := ""
 	for _, name := range row.keys {
-		if !strings.HasPrefix(name, "_") {
+		if !model.IsServerKey(name) {
 			first = terminal.Printable(name) + "=" + shownValue(row.values[name])
 			break
 		}

@@ -11,6 +11,7 @@ import (
 	"unicode/utf8"
 
 	"shoal.dev/shoal/cmd/shoal/internal/terminal"
+	"shoal.dev/shoal/pkg/model"
 )
 
 // document is a row with its keys in the order of the server's JSON.
@@ -97,16 +98,21 @@ func columnsOf(rows []document) []string {
 			}
 		}
 	}
-	slices.SortStableFunc(columns, func(a, b string) int { return serverKey(a) - serverKey(b) })
+	putServersLast(columns)
 	return columns
 }
 
-// serverKey is 1 for a key that only the server writes.
-func serverKey(key string) int {
-	if strings.HasPrefix(key, "_") {
-		return 1
-	}
-	return 0
+// putServersLast moves the keys that only the server writes behind the others.
+func putServersLast(columns []string) {
+	slices.SortStableFunc(columns, func(a, b string) int {
+		switch {
+		case model.IsServerKey(a) == model.IsServerKey(b):
+			return 0
+		case model.IsServerKey(a):
+			return 1
+		}
+		return -1
+	})
 }
 
 // WriteTable shows what was scraped and where; of the server's keys only _sourceUrl. A batch with
@@ -118,13 +124,12 @@ func WriteTable(w io.Writer, rows iter.Seq2[json.RawMessage, error]) error {
 			return err
 		}
 		for _, column := range columnsOf(batch) {
-			shown := !strings.HasPrefix(column, "_") || column == "_sourceUrl"
+			shown := !model.IsServerKey(column) || column == "_sourceUrl"
 			if shown && !slices.Contains(columns, column) {
 				columns = append(columns, column)
 			}
 		}
-		slices.SortStableFunc(columns,
-			func(a, b string) int { return serverKey(a) - serverKey(b) })
+		putServersLast(columns)
 		if err := terminal.PrintTable(w, columns, cellsOf(batch, columns)); err != nil {
 			return err
 		}

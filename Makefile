@@ -241,12 +241,16 @@ conformance:
 	SHOAL_CONFORMANCE_SUITE=1 go test ./e2e -count=1 -run TestOfficialClients -v -timeout 10m
 
 ## readback: 1,000,000 rows exported in each format while others come in, and read back equal (100,000 of them as a sheet), on
-## SQLite, and on ClickHouse where CLICKHOUSE_URL names one; as many sorted, page by page; RATIO_ROWS read by categories and
-## shares beside the same without; a site of 1,000,000 links, put, read and run
+## SQLite, and on ClickHouse where CLICKHOUSE_URL names one; the memory of such exports, and the speed of those of EXPORT_ROWS
+## beside a bare scan; as many sorted, page by page; RATIO_ROWS read by categories and shares beside the same without; a site
+## of 1,000,000 links, put, read and run
 READBACK_ROWS ?= 1000000
+EXPORT_ROWS   ?= 100000
 RATIO_ROWS    ?= 2000000
 readback:
 	go test ./apiserver/api/data -count=1 -run TestReadBack -readback-rows $(READBACK_ROWS) -v -timeout 4h
+	go test ./apiserver/api/data -count=1 -run TestMemoryOfExports -memory-rows $(READBACK_ROWS) -v -timeout 2h
+	go test ./apiserver/api/data -run '^$$' -bench Export -export-rows $(EXPORT_ROWS) -benchtime 20x -timeout 2h
 	go test ./apiserver/api/data -count=1 -run TestSortedWalk -walk-rows $(READBACK_ROWS) -v -timeout 2h
 	go test ./apiserver/api/data -count=1 -run TestReadsWith -ratio-rows $(RATIO_ROWS) -v -timeout 6h
 	go test ./apiserver/api/sites -count=1 -run TestLargestSite -site-links $(READBACK_ROWS) -v -timeout 1h

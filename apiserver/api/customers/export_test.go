@@ -177,10 +177,13 @@ func TestExport(t *testing.T) {
 		}
 	}
 	s.Client.Archive(t, store, 1)
+	var answer apitest.Answer
 	s.Run(t, apitest.Scenario{Name: "nobody", Do: "GET /api/customer/export", Status: 401,
-		Code: "unauthorized"})
-	answer := s.Call(t, apitest.Scenario{As: apitest.Reader, Do: "GET /api/customer/export",
-		Status: 200, Headers: map[string]string{"Content-Type": "application/x-ndjson"}})
+		Code: "unauthorized"}, apitest.Scenario{Name: "file", As: apitest.Reader,
+		Do: "GET /api/customer/export", Status: 200,
+		Headers: map[string]string{"Content-Type": "application/x-ndjson",
+			"Content-Disposition": `attachment; filename="customer.jsonl"`},
+		Check: func(_ *testing.T, a apitest.Answer) { answer = a }})
 	var kinds []string
 	counts := map[string]int{}
 	for text := range strings.Lines(string(answer.Body)) {

@@ -58,6 +58,11 @@ func exported(t *testing.T, store rowstore.Store) {
 				}
 			}}
 	}
+	named := func(query, want string) apitest.Scenario {
+		return apitest.Scenario{Name: want, As: apitest.Reader, Do: exportPath + "?" + query,
+			Status: 200, Headers: map[string]string{
+				"Content-Disposition": `attachment; filename="rows-` + want + `"`}}
+	}
 	refused := func(who, query string, status int, code string) apitest.Scenario {
 		return apitest.Scenario{Name: code, As: who, Do: exportPath + query, Status: status,
 			Code: code}
@@ -73,6 +78,12 @@ func exported(t *testing.T, store rowstore.Store) {
 			",a,1,2026-01-02T03:04:01.000Z\n,b,2,2026-01-02T03:04:02.000Z\n"+
 			",,3,2026-01-02T03:04:03.000Z\n"),
 		file("?bom=true&guard=false&fields=n&limit=1&groupId="+r.group.String(), "\ufeffn\n1\n"),
+		// A file has the name of the least that was asked for.
+		named(group, r.group.String()+".csv"), named(shop+group, r.shop.String()+".csv"),
+		named(job(0)+shop+group, r.jobs[0].String()+".csv"),
+		named("format=jsonl"+group, r.group.String()+".jsonl"),
+		named("format=parquet"+shop, r.shop.String()+".parquet"),
+		named("format=xlsx"+job(1), r.jobs[1].String()+".xlsx"),
 		refused(apitest.Nobody, "?groupId="+r.group.String(), 401, "unauthorized"),
 		refused(apitest.Other, "?groupId="+r.group.String(), 400, "not_found"),
 		refused(apitest.Other, "?jobId="+r.jobs[0].String(), 400, "job_not_found"),

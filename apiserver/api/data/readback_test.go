@@ -2,7 +2,6 @@ package data
 
 import (
 	"bufio"
-	"context"
 	"encoding/csv"
 	"encoding/json"
 	"errors"
@@ -123,13 +122,9 @@ func exportMeanwhile(t *testing.T, store rowstore.Store, job rowstore.Job, path 
 			}
 		}
 	})
-	rows := func(ctx context.Context) iter.Seq2[[]json.RawMessage, error] {
-		return scanAll(ctx, store, []rowstore.Scope{{Group: job.Group}},
-			rowstore.ScanQuery{Bytes: exportBytes, Upto: upto}, int64(most))
-	}
 	<-begun
-	err = export.Write(t.Context(), file, rows, export.Options{Format: format,
-		Disk: benchDisk{t.TempDir()}})
+	err = export.Write(t.Context(), file, firstRows(store, job, upto, most),
+		export.Options{Format: format, Disk: benchDisk{t.TempDir()}})
 	close(exported)
 	others.Wait()
 	if err = errors.Join(err, file.Close()); err != nil {

@@ -29,8 +29,16 @@ var (
 	walkRows = flag.Int("walk-rows", 3_000, "rows that TestSortedWalk reads; a night takes 1,000,000")
 )
 
+const (
+	// judgedRatio is from how many rows on a ratio of processor times says enough to fail.
+	judgedRatio = 1_000_000
+	// mostRatio is how many times an owner's read a read by categories and shares may take.
+	mostRatio = 1.1
+)
+
 // TestReadsWithCategoriesAndShares: a reader of a shared group gets by categories what the owner
-// gets by the same filter. It logs processor and wall-clock time of both. ClickHouse's share counts
+// gets by the same filter. It logs processor and wall-clock time of both. With many rows, it fails
+// if the reader takes more than 1.1 times the owner's processor time. ClickHouse's share counts
 // with -ratio-server only.
 func TestReadsWithCategoriesAndShares(t *testing.T) { onStores(t, compareReads) }
 
@@ -135,6 +143,9 @@ func (r *rig) compare(t *testing.T, name string, ways ...*walk) (rows int) {
 		float64(used[1])/float64(used[0]), clock[0].Round(time.Millisecond),
 		clock[1].Round(time.Millisecond), float64(clock[1])/float64(clock[0]),
 		ratios[len(ratios)/2], len(ratios))
+	if by := float64(used[1]) / float64(used[0]); *ratioRows >= judgedRatio && by > mostRatio {
+		t.Errorf("%s: %.2f times the processor time; the aim is %.1f", name, by, mostRatio)
+	}
 	return rows
 }
 

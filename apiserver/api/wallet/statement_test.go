@@ -93,6 +93,9 @@ func TestStatementsAddUp(t *testing.T) {
 	}
 	path := "GET /api/wallet/statements/"
 	s.Run(t,
+		apitest.Scenario{Name: "file", As: apitest.Reader, Do: path + "2026-01", Status: 200,
+			Headers: map[string]string{"Content-Type": "text/csv; charset=utf-8",
+				"Content-Disposition": `attachment; filename="statement-2026-01.csv"`}},
 		apitest.Scenario{Name: "to come", As: apitest.Reader, Do: path + "2026-05", Status: 400,
 			Code: "invalid_request"},
 		apitest.Scenario{Name: "no month", As: apitest.Reader, Do: path + "2026-13", Status: 400,

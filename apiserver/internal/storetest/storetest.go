@@ -1,4 +1,4 @@
-// Package storetest opens row stores for tests: the embedded one, and a server's where there is one.
+// Package storetest opens row stores for tests: the embedded one, and a server where there is one.
 package storetest
 
 import (

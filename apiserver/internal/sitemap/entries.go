@@ -41,7 +41,7 @@ type state struct {
 	at         int    // depth of the current entry; 0: none
 	prefix     string // of its name
 	entry      Entry
-	permalink  string   // of an RSS item, in case it has no link
+	instead    string   // of an RSS item: its Atom link, or else its guid, in case it has no link
 	caption    string   // of the first image, in case it has no title
 	inImage    bool     // inside the first image
 	alternates []string // the same page in other languages
@@ -138,12 +138,14 @@ func (d *document) openedInURL(name qname, given *attributes, own bool) {
 
 func (d *document) openedInItem(name qname, given *attributes, own bool) {
 	switch depth := d.depth - d.at; {
+	case depth == 1 && name.local == "link" && namesPage(given):
+		d.instead = given.href
 	case !own:
 		d.openedInMedia(name, given)
 	case depth == 1 && name.local == "link":
 		d.wantOnce(&d.entry.URL, (*limitedText).address)
 	case depth == 1 && name.local == "guid" && given.permalink != "false":
-		d.wantOnce(&d.permalink, (*limitedText).address)
+		d.wantOnce(&d.instead, (*limitedText).address)
 	case depth == 1 && name.local == "enclosure" && isImage(given):
 		d.imageAt(given.url)
 	}
@@ -170,9 +172,14 @@ func isImage(given *attributes) bool {
 	return given.medium == "image" || strings.HasPrefix(strings.ToLower(given.kind), "image/")
 }
 
+// namesPage says whether an Atom link names the page that its entry is about.
+func namesPage(given *attributes) bool {
+	return given.href != "" && (given.rel == "" || given.rel == "alternate")
+}
+
 func (d *document) linkOfAtom(given *attributes) {
 	switch {
-	case (given.rel == "" || given.rel == "alternate") && d.entry.URL == "":
+	case namesPage(given) && d.entry.URL == "":
 		d.entry.URL = given.href
 	case given.rel == "enclosure" && isImage(given):
 		d.imageAt(given.href)
@@ -200,8 +207,8 @@ func (d *document) closed() error {
 func (d *document) tell() error {
 	e := d.entry
 	e.Sitemap = d.form == Index
-	if d.form == RSS && e.URL == "" && isWeb(d.permalink) {
-		e.URL = d.permalink
+	if d.form == RSS && e.URL == "" && isWeb(d.instead) {
+		e.URL = d.instead
 	}
 	if e.ImageTitle == "" {
 		e.ImageTitle = d.caption

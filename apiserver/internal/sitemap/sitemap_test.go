@@ -135,6 +135,12 @@ func forms() map[string]struct {
 			`<guid isPermaLink="false">https://a.test/no</guid></item></channel></rss>`, "",
 			sitemap.RSS, []sitemap.Entry{{URL: "/1", Image: "/1.jpg"},
 				{URL: "https://a.test/2", Image: "/2.jpg", ImageTitle: "two"}}},
+		"rss with links of atom": {`<rss xmlns:a="a"><channel><item>` +
+			`<a:link href="https://a.test/no"/><link>/1</link></item><item>` +
+			`<guid>https://a.test/no</guid><a:link rel="self" href="https://a.test/no"/>` +
+			`<a:link href="https://a.test/2"/><guid>https://a.test/no</guid></item><item>` +
+			`<link xmlns="a" rel="alternate" href="https://a.test/3"></link></item>` +
+			`</channel></rss>`, "", sitemap.RSS, u("/1", "https://a.test/2", "https://a.test/3")},
 		"rdf": {`<rdf:RDF xmlns:rdf="r" xmlns="s"><channel><link>/no</link></channel><item>` +
 			`<link>/1</link></item></rdf:RDF>`, "", sitemap.RSS, u("/1")},
 		"atom": {`<feed xmlns="http://www.w3.org/2005/Atom"><link href="/no"/><entry>` +

@@ -52,18 +52,26 @@ def of_rss(root):
     for item in (e for e in root.iter() if local(e) == "item"):
         link = first(item, "link")
         guid = next(children(item, "guid"), None)
-        if not link and guid is not None and guid.get("isPermaLink") != "false":
-            link = text(guid) if text(guid).startswith("http") else ""
+        instead = list(of_entry(child for child in item if local(child) == "link"))
+        if guid is not None and guid.get("isPermaLink") != "false":
+            instead.insert(0, text(guid))
+        if not link and instead and instead[-1].startswith("http"):
+            link = instead[-1]
         if link:
             yield link, None
 
 
 def of_atom(root):
     for entry in children(root, "entry"):
-        for link in children(entry, "link"):
-            if link.get("rel", "alternate") == "alternate" and link.get("href"):
-                yield link.get("href"), None
-                break
+        for link in of_entry(children(entry, "link")):
+            yield link, None
+            break
+
+
+def of_entry(links):
+    for link in links:
+        if link.get("rel", "alternate") == "alternate" and link.get("href"):
+            yield link.get("href")
 
 
 def read(data):

@@ -86,7 +86,7 @@ func openPart(archive *zip.Reader, name string) (*part, error) {
 		}
 		body, err := file.Open()
 		if err != nil {
-			return nil, refuse("the file is no spreadsheet that can be read: %.200s", err)
+			return nil, notSheet("%.200s", err)
 		}
 		limited := io.LimitReader(body, maxUnzipped)
 		p := &part{body: body, left: maxEmpty,
@@ -94,7 +94,7 @@ func openPart(archive *zip.Reader, name string) (*part, error) {
 		p.decoder = xml.NewDecoder(p.bytes)
 		return p, nil
 	}
-	return nil, refuse("the file is no spreadsheet that can be read: it has no %.100q", name)
+	return nil, notSheet("it has no %.100q", name)
 }
 
 // Close releases the part.
@@ -217,7 +217,7 @@ func firstSheet(archive *zip.Reader) (string, error) {
 		return "", refuse("the spreadsheet has no sheet")
 	}
 	if err != nil {
-		return "", refuse("the file is no spreadsheet that can be read: %.200s", err)
+		return "", notSheet("%.200s", err)
 	}
 	id := attribute(first, "id")
 	target, err := related(archive, path.Dir(workbook)+"/_rels/"+path.Base(workbook)+".rels",
@@ -252,7 +252,7 @@ func related(archive *zip.Reader, name string, want func(xml.StartElement) bool)
 			return "", nil
 		}
 		if err != nil {
-			return "", refuse("the file is no spreadsheet that can be read: %.200s", err)
+			return "", notSheet("%.200s", err)
 		}
 		if want(r) {
 			return attribute(r, "Target"), nil

@@ -89,10 +89,14 @@ func (c *csvReader) readHead() error {
 // refuseOther refuses a file in another format, whose rows would be read as something else. UTF-16
 // without a byte order mark may be valid UTF-8, with a zero byte beside each letter.
 func (c *csvReader) refuseOther(names []string) error {
-	switch {
-	case bytes.IndexByte(c.text, 0) >= 0:
+	if bytes.IndexByte(c.text, 0) >= 0 {
 		return c.notUTF8()
-	case len(names) == 1 && strings.Contains(strings.TrimSpace(names[0]), "\t"):
+	}
+	tabs := 0
+	for _, name := range names {
+		tabs += strings.Count(strings.TrimSpace(name), "\t")
+	}
+	if tabs >= len(names) { // more than there are separators
 		return refuseRow(c.row, "tabs separate its values: save the file with commas or semicolons")
 	}
 	return nil

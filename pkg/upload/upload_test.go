@@ -107,6 +107,7 @@ func TestRulesOfReading(t *testing.T) {
 			book(t, []any{"a"}, []any{"1"}), nil,
 			"the file is no spreadsheet that can be read (it is an old"},
 		{"tabs do not separate", "csv", "\n a\tb\n1\t2\n", nil, "row 2: tabs separate its values"},
+		{"nor with a comma in a name", "csv", "a, if any\tb\tc\n", nil, "row 1: tabs separate its values"},
 		{"a tab in a name", "csv", "\ta,\"b\tc\"\n1,2\n", []string{`{"a":"1","b\tc":"2"}`}, ""},
 		{"UTF-16 without a mark", "csv", "a\x00,\x00b\x00\n\x001\x00\n\x00", nil,
 			"row 1: it is not UTF-8: save the file as UTF-8"},

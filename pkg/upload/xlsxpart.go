@@ -78,10 +78,15 @@ func (m *metered) ReadByte() (byte, error) {
 	return m.Reader.ReadByte()
 }
 
+// partName returns the name of a part. Some programs write it with backslashes.
+func partName(file *zip.File) string {
+	return strings.TrimPrefix(strings.ReplaceAll(file.Name, `\`, "/"), "/")
+}
+
 // openPart opens the part with a name.
 func openPart(archive *zip.Reader, name string) (*part, error) {
 	for _, file := range archive.File {
-		if !strings.EqualFold(strings.TrimPrefix(file.Name, "/"), name) {
+		if !strings.EqualFold(partName(file), name) {
 			continue
 		}
 		body, err := file.Open()
@@ -220,7 +225,8 @@ func firstSheet(archive *zip.Reader) (string, error) {
 		return "", notSheet("%.200s", err)
 	}
 	id := attribute(first, "id")
-	target, err := related(archive, path.Dir(workbook)+"/_rels/"+path.Base(workbook)+".rels",
+	target, err := related(archive,
+		path.Join(path.Dir(workbook), "_rels", path.Base(workbook)+".rels"),
 		func(r xml.StartElement) bool { return attribute(r, "Id") == id })
 	if err != nil {
 		return "", err
@@ -273,8 +279,8 @@ func readShared(archive *zip.Reader, dir string) (_ *shared, err error) {
 	s := &shared{most: maxShared}
 	name := ""
 	for _, file := range archive.File {
-		if strings.EqualFold(path.Base(file.Name), "sharedStrings.xml") {
-			name = strings.TrimPrefix(file.Name, "/")
+		if strings.EqualFold(path.Base(partName(file)), "sharedStrings.xml") {
+			name = partName(file)
 		}
 	}
 	if name == "" {

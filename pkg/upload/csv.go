@@ -2,8 +2,11 @@ package upload
 
 import (
 	"bufio"
+	"bytes"
 	"errors"
 	"io"
+	"slices"
+	"strings"
 	"unicode/utf8"
 )
 
@@ -11,7 +14,8 @@ import (
 const readAhead = 64 << 10
 
 // csvReader reads separated text. A quote means something only where a value begins, and in a value
-// that began with one. So handwritten files are read as is, and quotes never swallow rows.
+// that began with one. So handwritten files are read as is, and quotes never swallow rows. White
+// space behind a closing quote is not part of the value.
 type csvReader struct {
 	from  *bufio.Reader
 	table *table
@@ -20,6 +24,7 @@ type csvReader struct {
 	bytes int  // of the row so far
 	text  []byte
 	ends  []int // ends of the row's values in text
+	quote int   // where text has the last closing quote, which it leaves out
 	began bool  // a byte order mark has been looked for
 }
 
@@ -72,10 +77,33 @@ func (c *csvReader) readHead() error {
 		}
 		names, separators := c.split()
 		if len(c.text) > separators && !namesNothing(names) {
+			if err := c.refuseOther(names); err != nil {
+				return err
+			}
 			return c.table.head(names)
 		}
 		c.comma = 0 // the next row determines the separator
 	}
+}
+
+// refuseOther refuses a file in another format, whose rows would be read as something else. UTF-16
+// without a byte order mark may be valid UTF-8, with a zero byte beside each letter.
+func (c *csvReader) refuseOther(names []string) error {
+	if bytes.IndexByte(c.text, 0) >= 0 {
+		return c.notUTF8()
+	}
+	tabs := 0
+	for _, name := range names {
+		tabs += strings.Count(strings.TrimSpace(name), "\t")
+	}
+	if tabs >= len(names) { // more than there are separators
+		return refuseRow(c.row, "tabs separate its values: save the file with commas or semicolons")
+	}
+	return nil
+}
+
+func (c *csvReader) notUTF8() error {
+	return refuseRow(c.row, "it is not UTF-8: save the file as UTF-8")
 }
 
 // split makes names of a first row, in which both separators end values. The more frequent one
@@ -114,7 +142,8 @@ const (
 	valueBegins place = iota
 	inValue           // not quoted
 	inQuotes
-	quoteEnded // after a quote in a quoted value: its end, or an escaped quote
+	quoteEnded // after a quote in a quoted value: its end, an escaped quote, or a lone one
+	loneQuote  // in a value that began with a quote, after one that did not end it
 )
 
 // readRow reads the values of a row. After the last row the error is io.EOF.
@@ -136,13 +165,14 @@ func (c *csvReader) readRow() error {
 		case at == inQuotes && b != '"':
 			c.text = append(c.text, b)
 		case at == inQuotes:
-			at = quoteEnded
+			c.quote, at = len(c.text), quoteEnded
 		case b == '\n', b == '\r':
 			if b == '\r' {
 				c.skipLineFeed()
 			}
-			return c.endRow()
+			return c.endRow(at)
 		case c.separates(b):
+			c.endQuotes(at)
 			if c.comma == 0 {
 				c.text = append(c.text, b) // the separator is not decided yet
 			}
@@ -152,19 +182,46 @@ func (c *csvReader) readRow() error {
 			at = valueBegins
 		case b == '"' && at == valueBegins:
 			at = inQuotes
-		case b == '"' && at == quoteEnded:
+		case b == '"' && at == quoteEnded && c.quote == len(c.text):
 			c.text, at = append(c.text, b), inQuotes
+		case at == quoteEnded && (b == ' ' || b == '\t'):
+			c.text = append(c.text, b)
 		default:
-			if at == quoteEnded { // the quote is inside a value
-				c.text = append(c.text, '"')
+			switch at {
+			case quoteEnded: // it is inside the value
+				c.text, at = slices.Insert(c.text, c.quote, '"'), loneQuote
+			case valueBegins:
+				at = inValue
 			}
-			c.text, at = append(c.text, b), inValue
+			c.text = append(c.text, b)
 		}
 	}
 }
 
 func (c *csvReader) separates(b byte) bool {
 	return b == c.comma || c.comma == 0 && (b == ',' || b == ';')
+}
+
+// endQuotes decides, at the end of a value, what its quotes mean. Lone quotes are text. If the value
+// does not end with a quote, its first one is text too.
+func (c *csvReader) endQuotes(at place) {
+	switch {
+	case at == quoteEnded:
+		c.text = c.text[:c.quote] // without the white space behind it
+	case at != loneQuote:
+	case c.text[len(c.text)-1] == '"':
+		c.text = c.text[:len(c.text)-1]
+	default:
+		c.text = slices.Insert(c.text, c.valueStart(), '"')
+	}
+}
+
+// valueStart returns where the current value begins in the text.
+func (c *csvReader) valueStart() int {
+	if len(c.ends) == 0 {
+		return 0
+	}
+	return c.ends[len(c.ends)-1]
 }
 
 func (c *csvReader) tooLong() error {
@@ -193,12 +250,13 @@ func (c *csvReader) endValue() error {
 	return nil
 }
 
-func (c *csvReader) endRow() error {
+func (c *csvReader) endRow(at place) error {
+	c.endQuotes(at)
 	if err := c.endValue(); err != nil {
 		return err
 	}
 	if !utf8.Valid(c.text) {
-		return refuseRow(c.row, "it is not UTF-8: save the file as UTF-8")
+		return c.notUTF8()
 	}
 	return nil
 }
@@ -213,5 +271,5 @@ func (c *csvReader) endFile(at place) error {
 	case c.bytes > MaxRow:
 		return c.tooLong()
 	}
-	return c.endRow()
+	return c.endRow(at)
 }

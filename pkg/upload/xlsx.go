@@ -43,9 +43,12 @@ func openSheet(from io.Reader, dir string) (_ *sheet, err error) {
 	if entries.count > maxParts {
 		return nil, refuse("the spreadsheet has more than %d parts", maxParts)
 	}
+	if isOld(s.file) {
+		return nil, notSheet("it is an old .xls, or has a password")
+	}
 	archive, err := zip.NewReader(s.file, size)
 	if err != nil {
-		return nil, refuse("the file is no spreadsheet that can be read: %.200s", err)
+		return nil, notSheet("%.200s", err)
 	}
 	name, err := firstSheet(archive)
 	if err != nil {
@@ -56,6 +59,22 @@ func openSheet(from io.Reader, dir string) (_ *sheet, err error) {
 	}
 	s.part, err = openPart(archive, name)
 	return s, err
+}
+
+// oldSheet begins an .xls, and a spreadsheet with a password. It may end with a zip archive.
+const oldSheet = "\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1"
+
+// isOld reports whether a file is an .xls, or has a password.
+func isOld(file io.ReaderAt) bool {
+	begin := make([]byte, len(oldSheet))
+	_, err := file.ReadAt(begin, 0)
+	return err == nil && string(begin) == oldSheet
+}
+
+// notSheet refuses a file that is no spreadsheet of this format, for a reason.
+func notSheet(format string, args ...any) error {
+	return refuse("the file is no spreadsheet that can be read (%s): save it as .xlsx, without a "+
+		"password", fmt.Sprintf(format, args...))
 }
 
 // nameless returns a file that vanishes when it is closed.

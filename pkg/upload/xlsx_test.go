@@ -25,14 +25,19 @@ const (
 // archive makes a spreadsheet with additional parts: name, text, name, text.
 func archive(t testing.TB, parts ...string) []byte {
 	t.Helper()
+	return zipped(t, append([]string{"_rels/.rels", rootRels, "xl/book.xml", bookXML,
+		"xl/_rels/book.xml.rels", bookRels}, parts...)...)
+}
+
+// zipped makes an archive of parts.
+func zipped(t testing.TB, parts ...string) []byte {
+	t.Helper()
 	var out bytes.Buffer
 	w := zip.NewWriter(&out)
-	all := append([]string{"_rels/.rels", rootRels, "xl/book.xml", bookXML,
-		"xl/_rels/book.xml.rels", bookRels}, parts...)
-	for ; len(all) > 0; all = all[2:] {
-		part, err := w.Create(all[0])
+	for ; len(parts) > 0; parts = parts[2:] {
+		part, err := w.Create(parts[0])
 		if err == nil {
-			_, err = io.WriteString(part, all[1])
+			_, err = io.WriteString(part, parts[1])
 		}
 		if err != nil {
 			t.Fatal(err)
@@ -90,6 +95,24 @@ func TestSheetsAsTheyCome(t *testing.T) {
 		strings.Repeat("A", MaxCell-1) + `b"}`
 	if strings.Join(got, "|") != want || refused != "" {
 		t.Errorf("read %s, %s", strings.Join(got, "|"), refused)
+	}
+}
+
+// TestNamesOfParts: parts are found in the root folder, and if backslashes separate the folders.
+func TestNamesOfParts(t *testing.T) {
+	const rels, text = `_rels\.rels`, `<sst><si><t>a</t></si><si><t>b</t></si></sst>`
+	rows := sheetOf(`<row><c t="s"><v>0</v></c></row><row><c t="s"><v>1</v></c></row>`)
+	for name, parts := range map[string][]string{
+		"backslashes": {rels, rootRels, `xl\book.xml`, bookXML, `xl\_rels\book.xml.rels`, bookRels,
+			`xl\sheets\2.xml`, rows, `xl\SHAREDSTRINGS.XML`, text},
+		"root": {"_rels/.rels", strings.ReplaceAll(rootRels, "/xl/", ""), "book.xml", bookXML,
+			"_rels/book.xml.rels", strings.ReplaceAll(bookRels, "/xl/", ""),
+			"sheets/2.xml", rows, "sharedStrings.xml", text},
+	} {
+		got, refused := readAll(t, zipped(t, parts...))
+		if !slices.Equal(got, []string{`{"a":"b"}`}) || refused != "" {
+			t.Errorf("%s: read %q, %s", name, got, refused)
+		}
 	}
 }
 

@@ -78,15 +78,20 @@ func (m *metered) ReadByte() (byte, error) {
 	return m.Reader.ReadByte()
 }
 
+// partName returns the name of a part. Some programs write it with backslashes.
+func partName(file *zip.File) string {
+	return strings.TrimPrefix(strings.ReplaceAll(file.Name, `\`, "/"), "/")
+}
+
 // openPart opens the part with a name.
 func openPart(archive *zip.Reader, name string) (*part, error) {
 	for _, file := range archive.File {
-		if !strings.EqualFold(strings.TrimPrefix(file.Name, "/"), name) {
+		if !strings.EqualFold(partName(file), name) {
 			continue
 		}
 		body, err := file.Open()
 		if err != nil {
-			return nil, refuse("the file is no spreadsheet that can be read: %.200s", err)
+			return nil, notSheet("%.200s", err)
 		}
 		limited := io.LimitReader(body, maxUnzipped)
 		p := &part{body: body, left: maxEmpty,
@@ -94,7 +99,7 @@ func openPart(archive *zip.Reader, name string) (*part, error) {
 		p.decoder = xml.NewDecoder(p.bytes)
 		return p, nil
 	}
-	return nil, refuse("the file is no spreadsheet that can be read: it has no %.100q", name)
+	return nil, notSheet("it has no %.100q", name)
 }
 
 // Close releases the part.
@@ -217,10 +222,11 @@ func firstSheet(archive *zip.Reader) (string, error) {
 		return "", refuse("the spreadsheet has no sheet")
 	}
 	if err != nil {
-		return "", refuse("the file is no spreadsheet that can be read: %.200s", err)
+		return "", notSheet("%.200s", err)
 	}
 	id := attribute(first, "id")
-	target, err := related(archive, path.Dir(workbook)+"/_rels/"+path.Base(workbook)+".rels",
+	target, err := related(archive,
+		path.Join(path.Dir(workbook), "_rels", path.Base(workbook)+".rels"),
 		func(r xml.StartElement) bool { return attribute(r, "Id") == id })
 	if err != nil {
 		return "", err
@@ -252,7 +258,7 @@ func related(archive *zip.Reader, name string, want func(xml.StartElement) bool)
 			return "", nil
 		}
 		if err != nil {
-			return "", refuse("the file is no spreadsheet that can be read: %.200s", err)
+			return "", notSheet("%.200s", err)
 		}
 		if want(r) {
 			return attribute(r, "Target"), nil
@@ -273,8 +279,8 @@ func readShared(archive *zip.Reader, dir string) (_ *shared, err error) {
 	s := &shared{most: maxShared}
 	name := ""
 	for _, file := range archive.File {
-		if strings.EqualFold(path.Base(file.Name), "sharedStrings.xml") {
-			name = strings.TrimPrefix(file.Name, "/")
+		if strings.EqualFold(path.Base(partName(file)), "sharedStrings.xml") {
+			name = partName(file)
 		}
 	}
 	if name == "" {

@@ -129,6 +129,7 @@ func (h *Holder) adopt(ctx context.Context, term, began uint64) *Leadership {
 		planNow: newSignal(), planLater: newSignal(), unread: newSignal(),
 		publishNow: newSignal(), giveBackNow: newSignal(), closeNow: newSignal(),
 		assignNow: newSignal(), markNow: newSignal(), startNow: newSignal(),
+		compared:    make(chan struct{}),
 		marksWanted: map[uint16]struct{}{}, told: map[string]time.Time{}}
 	store := h.node.Store
 	view := h.node.View

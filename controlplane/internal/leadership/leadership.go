@@ -59,8 +59,9 @@ type Leadership struct {
 	closeNow    signal
 	assignNow   signal
 	markNow     signal
-	startNow    signal     // a schedule may be due, or was changed
-	assigning   sync.Mutex // one plan of assignments or one heartbeat at a time
+	startNow    signal        // a schedule may be due, or was changed
+	compared    chan struct{} // closed once this leadership has compared the clocks
+	assigning   sync.Mutex    // one plan of assignments or one heartbeat at a time
 	marksMu     sync.Mutex
 	marksWanted map[uint16]struct{} // shards newly held
 	toldMu      sync.Mutex

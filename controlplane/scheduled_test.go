@@ -90,7 +90,7 @@ func TestKeptBackupIsRestored(t *testing.T) {
 	}
 }
 
-// A new leader's time may still be hours behind. Its rest does not last until the next backup by it.
+// A new leader's time may still be hours behind. By it the next backup would be due too late.
 func TestBackupsLookAgain(t *testing.T) {
 	t.Parallel()
 	s := keeping(t, blobsIn(t, t.TempDir()), Backups{Every: 24 * time.Hour, Keep: 1})

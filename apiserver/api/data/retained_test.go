@@ -26,9 +26,9 @@ type retaining struct {
 	table work.Table
 }
 
-func startRetaining(t *testing.T) *retaining {
+func startRetaining(t *testing.T, store rowstore.Store) *retaining {
 	t.Helper()
-	r := &retaining{rig: start(t)}
+	r := &retaining{rig: startOn(t, store)}
 	boot := r.IDs.New()
 	r.Client.Must(t, client.RegisterNode{Name: "i1", Boot: boot})
 	r.Client.Must(t, client.EnqueueWork{ID: r.IDs.New(), Kind: work.Retain})
@@ -79,8 +79,10 @@ func (r *retaining) rest(t *testing.T) {
 }
 
 // Retention removes the rows of a held run, too, once newer ones replace them: a cursor ends.
-func TestCursorsOfHeldRuns(t *testing.T) {
-	r := startRetaining(t)
+func TestCursorsOfHeldRuns(t *testing.T) { onStores(t, readHeldRuns) }
+
+func readHeldRuns(t *testing.T, store rowstore.Store) {
+	r := startRetaining(t, store)
 	r.quarantine(t)
 	r.Client.Must(t, client.PutRetention{Customer: "alice", Scraper: r.shop, Count: 1})
 	r.odd = "odd"
@@ -96,7 +98,9 @@ func TestCursorsOfHeldRuns(t *testing.T) {
 
 // What a newer run replaces may change while a read lasts: runs count that did not, or fewer runs
 // are kept. The read never loses rows by that. A read of other rows continues.
-func TestCursorsOfChangedRetention(t *testing.T) {
+func TestCursorsOfChangedRetention(t *testing.T) { onStores(t, changeRetention) }
+
+func changeRetention(t *testing.T, store rowstore.Store) {
 	keep := func(count int) func(*testing.T, *retaining) {
 		return func(t *testing.T, r *retaining) {
 			r.Client.Must(t, client.PutRetention{Customer: "alice", Scraper: r.shop, Count: count})
@@ -131,7 +135,7 @@ func TestCursorsOfChangedRetention(t *testing.T) {
 		"all again":       {1, none, none, keep(0)},
 	} {
 		t.Run(name, func(t *testing.T) {
-			r := startRetaining(t)
+			r := startRetaining(t, store)
 			r.quarantine(t)
 			keep(c.count)(t, r)
 			c.run(t, r)
@@ -151,9 +155,11 @@ func TestCursorsOfChangedRetention(t *testing.T) {
 }
 
 // Rows that expire leave a read, and end it only if they were not about to.
-func TestCursorsOfExpiringRuns(t *testing.T) {
+func TestCursorsOfExpiringRuns(t *testing.T) { onStores(t, expireRuns) }
+
+func expireRuns(t *testing.T, store rowstore.Store) {
 	for soon, ends := range map[bool][]string{true: nil, false: {"other"}} {
-		r := startRetaining(t)
+		r := startRetaining(t, store)
 		expire := func(before int64) {
 			r.work(t, work.Expire, func([]byte) []byte {
 				return rowstore.NoteExpiry(time.UnixMicro(before))
@@ -173,8 +179,10 @@ func TestCursorsOfExpiringRuns(t *testing.T) {
 
 // A read may begin after retention went on without a scraper on which the row store failed. Its
 // cursor is refused once those rows go, too.
-func TestCursorsOfPassedOverRuns(t *testing.T) {
-	r := startRetaining(t)
+func TestCursorsOfPassedOverRuns(t *testing.T) { onStores(t, passOverRuns) }
+
+func passOverRuns(t *testing.T, store rowstore.Store) {
+	r := startRetaining(t, store)
 	r.Client.Must(t, client.PutRetention{Customer: "alice", Scraper: r.shop, Count: 1})
 	r.run(t, r.shop, `{"n":9}`)
 	r.work(t, work.Retain, func([]byte) []byte {
@@ -194,7 +202,7 @@ func TestCursorsOfPassedOverRuns(t *testing.T) {
 // A cursor of an earlier version does not tell how many rows its read had. It continues until runs
 // end that may replace others.
 func TestCursorsOfEarlierVersions(t *testing.T) {
-	r := startRetaining(t)
+	r := startRetaining(t, apitest.NewStore(t))
 	r.Client.Must(t, client.PutRetention{Customer: "alice", Scraper: r.shop, Count: 1})
 	r.rest(t)
 	reads := map[string]string{"scraper": "scraperId=" + r.shop.String()}
@@ -218,8 +226,10 @@ func TestCursorsOfEarlierVersions(t *testing.T) {
 
 // A cursor is refused once retention removes rows of its read; it never returns fewer. A cursor of
 // other rows continues.
-func TestCursorsOfRetainedRuns(t *testing.T) {
-	r := startRetaining(t)
+func TestCursorsOfRetainedRuns(t *testing.T) { onStores(t, retainRuns) }
+
+func retainRuns(t *testing.T, store rowstore.Store) {
+	r := startRetaining(t, store)
 	r.Client.Must(t, client.PutRetention{Customer: "alice", Scraper: r.shop, Count: 1})
 	r.Client.Must(t, client.PutRetention{Customer: "alice", Scraper: r.other, Count: 2})
 	r.Client.Must(t, client.PutCategory{ID: r.IDs.New(), Customer: "alice", Group: r.group,

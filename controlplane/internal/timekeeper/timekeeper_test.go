@@ -118,8 +118,8 @@ func TestStateThatIsAheadGoesOnAtHalfThePace(t *testing.T) {
 	}
 }
 
-// State time was ahead when a node led, and has come down under another leader. The node's memory of
-// it does not count when it leads again, unlike the memory of a state that a restore set back.
+// State time was ahead when a node led, and has come down under another leader. What the node
+// remembers does not count when it leads again, unless a restore has set the state back.
 func TestAnEarlierLeadersMemoryMovesNothing(t *testing.T) {
 	m, others := machine{}, []Witness{{Wall: start}, {Wall: start}}
 	var k Keeper

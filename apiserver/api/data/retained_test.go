@@ -1,6 +1,7 @@
 package data_test
 
 import (
+	"context"
 	"encoding/base64"
 	"encoding/json"
 	"fmt"
@@ -197,6 +198,46 @@ func passOverRuns(t *testing.T, store rowstore.Store) {
 	before := r.openReads(t, reads)
 	r.rest(t)
 	r.readOn(t, "when they are gone, too", reads, before, "scraper")
+}
+
+// counting is a store that calls a function once before it counts rows.
+type counting struct {
+	rowstore.Store
+	before func()
+}
+
+func (s *counting) CountUpto(ctx context.Context, scopes []rowstore.Scope, upto int64) (int64,
+	error) {
+	if before := s.before; before != nil {
+		s.before = nil
+		before()
+	}
+	return s.Store.CountUpto(ctx, scopes, upto)
+}
+
+// Rows are counted only for a cursor. If some go between the first page and the count, the page is
+// read again: none of them is on a page whose next one lacks the others.
+func TestRowsThatGoBeforeTheyAreCounted(t *testing.T) {
+	store := &counting{Store: apitest.NewStore(t)}
+	r := startRetaining(t, store)
+	r.Client.Must(t, client.PutRetention{Customer: "alice", Scraper: r.shop, Count: 1})
+	r.rest(t)
+	for _, sort := range []string{"", "&sort=n,asc"} {
+		first := apitest.Scenario{As: apitest.User, Status: 200, Has: map[string]any{"hasMore": false},
+			Do: readPath + "?scraperId=" + r.shop.String() + sort}
+		store.before = func() { t.Error("rows are counted that are all on the first page") }
+		r.Run(t, first)
+		gone := false
+		store.before = func() {
+			gone = true
+			r.run(t, r.shop, `{"n":10}`, `{"n":11}`)
+			r.rest(t)
+		}
+		first.Do += "&limit=1"
+		if got := r.Call(t, first); !gone || strings.Contains(string(got.Body), `"n":`) {
+			t.Errorf("sorted %q, counted %t: %s", sort, gone, got.Body)
+		}
+	}
 }
 
 // A cursor of an earlier version does not tell how many rows its read had. It continues until runs

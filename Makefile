@@ -160,12 +160,15 @@ scale:
 CLUSTER := SHOAL_CLUSTER_SUITE=1 $(GO_TEST) $(VETTED) $(SHORT) -p 1 -count=1 -timeout 50m
 cluster: stores endtoend
 
+# What the API asks the row store about rows: tests that run on both.
+OF_ROWS := '^Test(Export|Download|KeptExports|KeptExportsOfLatestRuns|PutCategory|ReadByCategory|ReadsOfASharedGroup|SharedScraperThatWasMoved|Receipt|ReceiptGoesWithItsRow|DeleteRun|DeleteRunUnderWay|DeleteWithData|DeleteGroup|CursorsOfHeldRuns|CursorsOfChangedRetention|CursorsOfExpiringRuns|CursorsOfPassedOverRuns|CursorsOfRetainedRuns|CursorsOfDeletedRows|CursorsOfRunsOfDeletedOnes|ReadByCursor|Group)$$'
+
 # What one service holds, by itself: its tests mostly wait for it. Short runs do not measure a cluster.
 stores:
 	$(CLUSTER) -run 'TestRedis|ByRedis|OfRedis|ServersShare' ./pkg/cache ./apiserver
 	$(CLUSTER) -run 'S3|OfACluster' ./pkg/blobstore ./controlplane
 	$(CLUSTER) -run StripeMock ./apiserver/payment/stripe
-	$(CLUSTER) -run 'Test(Export|Download|KeptExports|KeptExportsOfLatestRuns)$$' ./apiserver/api/data
+	$(CLUSTER) -run $(OF_ROWS) ./apiserver/api/data
 	$(CLUSTER) -run 'TestLargest(Site|Harvest)$$/^clickhouse$$' ./apiserver/api/sites ./apiserver/internal/harvest
 	$(if $(SHORT),,$(CLUSTER) -run TestCluster ./bench/measure)
 	$(CLUSTER) -p 2 ./pkg/stream/kafka ./pkg/rowstore/clickhouse # each stops its own service alone
@@ -246,18 +249,19 @@ conformance:
 	SHOAL_CONFORMANCE_SUITE=1 go test ./e2e -count=1 -run TestOfficialClients -v -timeout 10m
 
 ## readback: 1,000,000 rows exported in each format while others come in, and read back equal (100,000 of them as a sheet), on
-## SQLite, and on ClickHouse where CLICKHOUSE_URL names one; the memory of such exports, and the speed of those of EXPORT_ROWS
-## beside a bare scan; as many sorted, page by page; RATIO_ROWS read by categories and shares beside the same without; a site
-## of 1,000,000 links, put in each form, read and run; a sitemap of 500,000 of 50 MB
+## SQLite and on the ClickHouse of CLICKHOUSE_URL, which there has to be; the memory of such exports, and the speed of those of
+## EXPORT_ROWS beside a bare scan; as many sorted, page by page; RATIO_ROWS read by categories and shares beside the same
+## without; a site of 1,000,000 links, put in each form, read and run; a sitemap of 500,000 of 50 MB
 READBACK_ROWS ?= 1000000
 EXPORT_ROWS   ?= 100000
 RATIO_ROWS    ?= 2000000
+READBACK      := SHOAL_CLUSTER_SUITE=1 go test ./apiserver/api/data -count=1
 readback:
-	go test ./apiserver/api/data -count=1 -run TestReadBack -readback-rows $(READBACK_ROWS) -v -timeout 4h
-	go test ./apiserver/api/data -count=1 -run TestMemoryOfExports -memory-rows $(READBACK_ROWS) -v -timeout 2h
-	go test ./apiserver/api/data -run '^$$' -bench Export -export-rows $(EXPORT_ROWS) -benchtime 20x -timeout 2h
-	go test ./apiserver/api/data -count=1 -run TestSortedWalk -walk-rows $(READBACK_ROWS) -v -timeout 2h
-	go test ./apiserver/api/data -count=1 -run TestReadsWith -ratio-rows $(RATIO_ROWS) -v -timeout 6h
+	$(READBACK) -run TestReadBack -readback-rows $(READBACK_ROWS) -v -timeout 4h
+	$(READBACK) -run TestMemoryOfExports -memory-rows $(READBACK_ROWS) -v -timeout 2h
+	$(READBACK) -run '^$$' -bench Export -export-rows $(EXPORT_ROWS) -benchtime 20x -timeout 2h
+	$(READBACK) -run TestSortedWalk -walk-rows $(READBACK_ROWS) -v -timeout 2h
+	$(READBACK) -run TestReadsWith -ratio-rows $(RATIO_ROWS) -v -timeout 6h
 	go test ./apiserver/api/sites -count=1 -run TestLargestSite -site-links $(READBACK_ROWS) -v -timeout 1h
 	go test ./apiserver/internal/harvest -count=1 -run TestLargestHarvest -harvest-entries 500000 -v -timeout 1h
 

@@ -34,6 +34,9 @@ const (
 	backupTime = "20060102T150405.000Z"
 	// maxBackups bounds a list of backups.
 	maxBackups = 1000
+	// backupsLook is the longest rest: a new leader's time may be as old as the last leader, and
+	// clocks may jump.
+	backupsLook = time.Hour
 	// noBackups is how long the work rests when no backups are configured.
 	noBackups = 24 * time.Hour
 )
@@ -88,7 +91,7 @@ func (b *scheduled) step(ctx context.Context) (time.Duration, error) {
 	}
 	now := b.s.holder.Clocks().Now()
 	if due := b.since(kept).Add(b.s.config.Backups.Every); now.Before(due) {
-		return due.Sub(now), b.prune(ctx, kept)
+		return min(due.Sub(now), backupsLook), b.prune(ctx, kept)
 	}
 	taken, err := b.writeBackup(ctx, now)
 	if err != nil {
@@ -96,7 +99,7 @@ func (b *scheduled) step(ctx context.Context) (time.Duration, error) {
 	}
 	kept = slices.Insert(kept, 0, taken)
 	b.newest.Store(&kept[0])
-	return b.s.config.Backups.Every, b.prune(ctx, kept)
+	return min(b.s.config.Backups.Every, backupsLook), b.prune(ctx, kept)
 }
 
 // own returns this cluster's backups, newest first.

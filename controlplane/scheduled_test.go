@@ -90,6 +90,22 @@ func TestKeptBackupIsRestored(t *testing.T) {
 	}
 }
 
+// A new leader's time may still be hours behind. By it the next backup would be due too late.
+func TestBackupsLookAgain(t *testing.T) {
+	t.Parallel()
+	s := keeping(t, blobsIn(t, t.TempDir()), Backups{Every: 24 * time.Hour, Keep: 1})
+	if rest := round(t, s); rest != backupsLook {
+		t.Errorf("a cluster that is new rests %v", rest)
+	}
+	if _, err := s.scheduled.writeBackup(patient(t), s.config.Clock.Now().Add(
+		-25*time.Hour)); err != nil {
+		t.Fatal(err)
+	}
+	if rest := round(t, s); rest != backupsLook {
+		t.Errorf("it rests %v after a backup", rest)
+	}
+}
+
 // TestBackupsAreTakenWhenDue: none is taken early, and only one per interval.
 func TestBackupsAreTakenWhenDue(t *testing.T) {
 	t.Parallel()

@@ -9,6 +9,7 @@ import (
 
 	"shoal.dev/shoal/apiserver/internal/apitest"
 	"shoal.dev/shoal/controlplane/client"
+	"shoal.dev/shoal/pkg/rowstore"
 )
 
 // save saves a category through the API, under a new key, and returns its id.
@@ -24,8 +25,10 @@ func (r *rig) save(t *testing.T, name, filters string) string {
 }
 
 // Categories that are refused, and the replacement of one with the same name.
-func TestPutCategory(t *testing.T) {
-	r := start(t)
+func TestPutCategory(t *testing.T) { onStores(t, putCategories) }
+
+func putCategories(t *testing.T, store rowstore.Store) {
+	r := startOn(t, store)
 	path := "PUT /api/scraper/data/group/" + r.group.String() + "/category"
 	key := func(k string) map[string]string { return map[string]string{"Idempotency-Key": k} }
 	refused := func(name, body, code, field string) apitest.Scenario {
@@ -77,8 +80,10 @@ func TestPutCategory(t *testing.T) {
 }
 
 // Reads on all routes accept categories by id and by name, alone or with a filter.
-func TestReadByCategory(t *testing.T) {
-	r := start(t)
+func TestReadByCategory(t *testing.T) { onStores(t, readByCategory) }
+
+func readByCategory(t *testing.T, store rowstore.Store) {
+	r := startOn(t, store)
 	low, high := r.save(t, "low", `{"n":{"lt":3}}`), r.save(t, "high", `{"n":{"gte":7}}`)
 	comma, all := r.save(t, "five, six", `{"n":{"in":[5,6]}}`), r.save(t, "all", `{}`)
 	group := r.group.String()

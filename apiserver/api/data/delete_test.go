@@ -7,6 +7,7 @@ import (
 	"shoal.dev/shoal/apiserver/internal/apitest"
 	"shoal.dev/shoal/controlplane/client"
 	"shoal.dev/shoal/pkg/model"
+	"shoal.dev/shoal/pkg/rowstore"
 )
 
 // Two calls delete a run's rows. Nobody sees them then, the run before becomes the scraper's last,
@@ -15,9 +16,11 @@ import (
 func TestDeleteRun(t *testing.T) {
 	for keep := range 4 {
 		t.Run(fmt.Sprint("kept ", keep), func(t *testing.T) {
-			r := start(t)
-			r.Client.Archive(t, r.store, keep)
-			r.deleteLast(t)
+			onStores(t, func(t *testing.T, store rowstore.Store) {
+				r := startOn(t, store)
+				r.Client.Archive(t, r.store, keep)
+				r.deleteLast(t)
+			})
 		})
 	}
 }
@@ -98,8 +101,10 @@ func (r *rig) deleteLast(t *testing.T) {
 
 // A running run is stopped, and rows that arrive until it is closed are hidden, too. A preview from
 // before its end is no longer valid.
-func TestDeleteRunUnderWay(t *testing.T) {
-	r := start(t)
+func TestDeleteRunUnderWay(t *testing.T) { onStores(t, deleteUnderWay) }
+
+func deleteUnderWay(t *testing.T, store rowstore.Store) {
+	r := startOn(t, store)
 	run := client.LaunchRun{Job: r.IDs.New(), Entry: r.IDs.New(), Customer: "alice",
 		Scraper: r.shop, List: r.IDs.New(), Links: 2, Tiers: model.TiersOf(model.Plain)}
 	r.Client.Must(t, run)

@@ -6,12 +6,15 @@ import (
 	"shoal.dev/shoal/apiserver/internal/apitest"
 	"shoal.dev/shoal/controlplane/client"
 	"shoal.dev/shoal/pkg/model"
+	"shoal.dev/shoal/pkg/rowstore"
 )
 
 // Everything deleted with a scraper is counted, checked for changes, and hidden at once. Anything
 // else stays. A running run is stopped.
-func TestDeleteWithData(t *testing.T) {
-	r := start(t)
+func TestDeleteWithData(t *testing.T) { onStores(t, deleteWithData) }
+
+func deleteWithData(t *testing.T, store rowstore.Store) {
+	r := startOn(t, store)
 	key := func(k string) map[string]string { return map[string]string{"Idempotency-Key": k} }
 	path := "/api/scraper/" + r.shop.String()
 	preview, remove := "POST "+path+"/preview-delete", "DELETE "+path

@@ -8,13 +8,16 @@ import (
 	"shoal.dev/shoal/controlplane/client"
 	"shoal.dev/shoal/pkg/ids"
 	"shoal.dev/shoal/pkg/model"
+	"shoal.dev/shoal/pkg/rowstore"
 )
 
 // A group is deleted with its scrapers, and with its rows on request. What is affected is counted
 // and checked for changes. Running runs are stopped, and another group stays.
-func TestDeleteGroup(t *testing.T) {
+func TestDeleteGroup(t *testing.T) { onStores(t, deleteGroups) }
+
+func deleteGroups(t *testing.T, store rowstore.Store) {
 	for _, query := range []string{"", "?withData=true"} {
-		t.Run(query, func(t *testing.T) { start(t).deleteGroup(t, query) })
+		t.Run(query, func(t *testing.T) { startOn(t, store).deleteGroup(t, query) })
 	}
 }
 

@@ -15,8 +15,10 @@ import (
 	"shoal.dev/shoal/pkg/rowstore"
 )
 
-func TestGroup(t *testing.T) {
-	r := start(t)
+func TestGroup(t *testing.T) { onStores(t, readGroups) }
+
+func readGroups(t *testing.T, store rowstore.Store) {
+	r := startOn(t, store)
 	path := "GET /api/scraper/data/group/" + r.group.String()
 	rows := func(query, want string, total int) apitest.Scenario {
 		return apitest.Scenario{Name: query, As: apitest.Reader, Do: path + query, Status: 200,

@@ -98,13 +98,18 @@ func (r Resource) read() *operation.Operation {
 		if err != nil {
 			return page, err
 		}
-		if sort == nil {
-			page.Items, page.HasMore, err = in.scan(ctx, r, scopes, &at, q)
-		} else {
-			page.Items, page.HasMore, err = in.scanSorted(ctx, r, scopes, &at, q, *sort,
-				identity)
+		begin := at
+		scan := func() (err error) {
+			at = begin
+			if sort == nil {
+				page.Items, page.HasMore, err = in.scan(ctx, r, scopes, &at, q)
+			} else {
+				page.Items, page.HasMore, err = in.scanSorted(ctx, r, scopes, &at, q, *sort,
+					identity)
+			}
+			return err
 		}
-		if err != nil {
+		if err = scan(); err != nil {
 			return page, err
 		}
 		if in.Cursor != "" {
@@ -112,9 +117,15 @@ func (r Resource) read() *operation.Operation {
 			if err == nil {
 				err = in.checkRetained(ctx, r, from, &at, q.Scope)
 			}
-			if err != nil {
-				return page, err
+		} else if page.HasMore { // nothing asks for the rows of a read without a cursor
+			var late bool
+			begin.Counted, late, err = in.countRows(ctx, r, from, &at, q.Scope, scopes)
+			if at.Counted = begin.Counted; late && err == nil {
+				err = scan()
 			}
+		}
+		if err != nil {
+			return page, err
 		}
 		if page.HasMore {
 			next := api.NewCursor(at, identity...)
@@ -182,10 +193,7 @@ func (in *readRequest) scopesAt(ctx context.Context, r Resource, from *operation
 	} else if at.lacksSeen(from.View, whole, scopes) {
 		return nil, api.RefuseCursor()
 	}
-	if err = at.Seen.hide(from.View, scopes); err == nil && in.Cursor == "" {
-		at.Counted, err = r.countRows(ctx, from.View, scopes, at.Upto)
-	}
-	return scopes, err
+	return scopes, at.Seen.hide(from.View, scopes)
 }
 
 // scan reads from at until the page is full or there are no more rows, and moves at.

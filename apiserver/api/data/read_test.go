@@ -13,6 +13,7 @@ import (
 	"shoal.dev/shoal/controlplane/client"
 	"shoal.dev/shoal/pkg/ids"
 	"shoal.dev/shoal/pkg/model"
+	"shoal.dev/shoal/pkg/rowstore"
 )
 
 const readPath = "GET /api/scraper/data"
@@ -68,11 +69,13 @@ func TestRead(t *testing.T) {
 }
 
 // A read by cursor sees what existed when it began, each row once.
-func TestReadByCursor(t *testing.T) {
+func TestReadByCursor(t *testing.T) { onStores(t, readByCursor) }
+
+func readByCursor(t *testing.T, store rowstore.Store) {
 	for name, want := range map[string]string{"group": "12345678", "latest": "45678",
 		"filtered": "12368"} {
 		t.Run(name, func(t *testing.T) {
-			r := start(t)
+			r := startOn(t, store)
 			query := readPath + map[string]string{"group": "?groupId=" + r.group.String(),
 				"latest":   "?isLastRun=true&groupId=" + r.group.String(),
 				"filtered": "?scraperId=" + r.shop.String() + "&" + filters(`{"n":{"ne":7}}`)}[name]

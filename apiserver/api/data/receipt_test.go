@@ -14,8 +14,10 @@ import (
 func receiptOf(id string) string { return "GET /api/scraper/data/" + id + "/receipt" }
 
 // A row leads to the full record of its own page. Only the owner sees prices.
-func TestReceipt(t *testing.T) {
-	r := start(t)
+func TestReceipt(t *testing.T) { onStores(t, readReceipts) }
+
+func readReceipts(t *testing.T, store rowstore.Store) {
+	r := startOn(t, store)
 	run := client.LaunchRun{Job: r.IDs.New(), Entry: r.IDs.New(), Customer: "alice",
 		Scraper: r.shop, List: r.IDs.New(), Links: 2, Tiers: model.TiersOf(model.Plain)}
 	r.Client.Must(t, run)
@@ -76,8 +78,10 @@ func TestReceipt(t *testing.T) {
 }
 
 // A receipt is gone when its row is: with the rows of its run, its scraper or its group.
-func TestReceiptGoesWithItsRow(t *testing.T) {
-	r := start(t)
+func TestReceiptGoesWithItsRow(t *testing.T) { onStores(t, loseReceipt) }
+
+func loseReceipt(t *testing.T, store rowstore.Store) {
+	r := startOn(t, store)
 	row := func(job int) string { return model.RowID{Job: r.jobs[job]}.String() }
 	read := func(job, status int) {
 		t.Helper()

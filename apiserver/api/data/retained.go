@@ -24,19 +24,21 @@ type rowCount struct {
 	Since int64 `json:"s,omitempty"` // the earliest start of their runs, in Unix microseconds
 }
 
-// countRows counts the rows of a read that begins.
-func (r Resource) countRows(ctx context.Context, v *client.View, scopes []rowstore.Scope,
-	upto int64) (*rowCount, error) {
-	there := &rowCount{Since: client.RowsSince(v)}
+// countRows counts the rows of a read whose first page is not its last. late says that rows may have
+// gone between that page and the count: then the page has to be read again.
+func (in *readRequest) countRows(ctx context.Context, r Resource, from *operation.Caller,
+	at *place, whole rowstore.Scope, scopes []rowstore.Scope) (there *rowCount, late bool,
+	err error) {
+	there = &rowCount{Since: client.RowsSince(from.View)}
 	if there.Since > 0 {
 		there.Since += expiresSoon.Microseconds()
 	}
-	var err error
-	there.Rows, err = r.Store.CountUpto(ctx, there.within(scopes), upto)
+	there.Rows, err = r.Store.CountUpto(ctx, there.within(scopes), at.Upto)
 	if err != nil {
-		return nil, fmt.Errorf("rows of the read: %w", err)
+		return nil, false, fmt.Errorf("rows of the read: %w", err)
 	}
-	return there, nil
+	late, err = in.isReplaced(ctx, r, r.Client.View(), at, whole)
+	return there, late, err
 }
 
 // within returns scopes of the counted rows.
@@ -57,12 +59,7 @@ func (in *readRequest) checkRetained(ctx context.Context, r Resource, from *oper
 	now := *from
 	now.View = r.Client.View()
 	progress := client.RetainingNow(now.View)
-	replaced := false // there may be rows that are
-	err := r.eachScraper(ctx, now.View, whole, in.JobID, func(s *client.Scraper) bool {
-		replaced = progress.Next > at.Retained && closedSince(now.View, s, at.Retained) ||
-			s.Spec.Type == model.File && closedSince(now.View, s, at.Files)
-		return !replaced
-	})
+	replaced, err := in.isReplaced(ctx, r, now.View, at, whole)
 	if err == nil && replaced {
 		err = in.checkCounted(ctx, r, &now, at, whole)
 	}
@@ -72,6 +69,18 @@ func (in *readRequest) checkRetained(ctx context.Context, r Resource, from *oper
 	at.Retained = max(at.Retained, progress.Upto) // beyond it, rows may still be going
 	at.Files, err = r.filesOf(ctx, now.View, whole, in.JobID)
 	return err
+}
+
+// isReplaced reports whether newer runs or files may have replaced rows of a read since a place.
+func (in *readRequest) isReplaced(ctx context.Context, r Resource, v *client.View, at *place,
+	whole rowstore.Scope) (replaced bool, err error) {
+	next := client.RetainingNow(v).Next
+	err = r.eachScraper(ctx, v, whole, in.JobID, func(s *client.Scraper) bool {
+		replaced = next > at.Retained && closedSince(v, s, at.Retained) ||
+			s.Spec.Type == model.File && closedSince(v, s, at.Files)
+		return !replaced
+	})
+	return replaced, err
 }
 
 // checkCounted refuses a cursor if the store has fewer rows of its read than at the beginning.

@@ -1,6 +1,7 @@
 package data_test
 
 import (
+	"context"
 	"encoding/base64"
 	"encoding/json"
 	"fmt"
@@ -26,9 +27,9 @@ type retaining struct {
 	table work.Table
 }
 
-func startRetaining(t *testing.T) *retaining {
+func startRetaining(t *testing.T, store rowstore.Store) *retaining {
 	t.Helper()
-	r := &retaining{rig: start(t)}
+	r := &retaining{rig: startOn(t, store)}
 	boot := r.IDs.New()
 	r.Client.Must(t, client.RegisterNode{Name: "i1", Boot: boot})
 	r.Client.Must(t, client.EnqueueWork{ID: r.IDs.New(), Kind: work.Retain})
@@ -79,8 +80,10 @@ func (r *retaining) rest(t *testing.T) {
 }
 
 // Retention removes the rows of a held run, too, once newer ones replace them: a cursor ends.
-func TestCursorsOfHeldRuns(t *testing.T) {
-	r := startRetaining(t)
+func TestCursorsOfHeldRuns(t *testing.T) { onStores(t, readHeldRuns) }
+
+func readHeldRuns(t *testing.T, store rowstore.Store) {
+	r := startRetaining(t, store)
 	r.quarantine(t)
 	r.Client.Must(t, client.PutRetention{Customer: "alice", Scraper: r.shop, Count: 1})
 	r.odd = "odd"
@@ -96,7 +99,9 @@ func TestCursorsOfHeldRuns(t *testing.T) {
 
 // What a newer run replaces may change while a read lasts: runs count that did not, or fewer runs
 // are kept. The read never loses rows by that. A read of other rows continues.
-func TestCursorsOfChangedRetention(t *testing.T) {
+func TestCursorsOfChangedRetention(t *testing.T) { onStores(t, changeRetention) }
+
+func changeRetention(t *testing.T, store rowstore.Store) {
 	keep := func(count int) func(*testing.T, *retaining) {
 		return func(t *testing.T, r *retaining) {
 			r.Client.Must(t, client.PutRetention{Customer: "alice", Scraper: r.shop, Count: count})
@@ -131,7 +136,7 @@ func TestCursorsOfChangedRetention(t *testing.T) {
 		"all again":       {1, none, none, keep(0)},
 	} {
 		t.Run(name, func(t *testing.T) {
-			r := startRetaining(t)
+			r := startRetaining(t, store)
 			r.quarantine(t)
 			keep(c.count)(t, r)
 			c.run(t, r)
@@ -151,9 +156,11 @@ func TestCursorsOfChangedRetention(t *testing.T) {
 }
 
 // Rows that expire leave a read, and end it only if they were not about to.
-func TestCursorsOfExpiringRuns(t *testing.T) {
+func TestCursorsOfExpiringRuns(t *testing.T) { onStores(t, expireRuns) }
+
+func expireRuns(t *testing.T, store rowstore.Store) {
 	for soon, ends := range map[bool][]string{true: nil, false: {"other"}} {
-		r := startRetaining(t)
+		r := startRetaining(t, store)
 		expire := func(before int64) {
 			r.work(t, work.Expire, func([]byte) []byte {
 				return rowstore.NoteExpiry(time.UnixMicro(before))
@@ -173,8 +180,10 @@ func TestCursorsOfExpiringRuns(t *testing.T) {
 
 // A read may begin after retention went on without a scraper on which the row store failed. Its
 // cursor is refused once those rows go, too.
-func TestCursorsOfPassedOverRuns(t *testing.T) {
-	r := startRetaining(t)
+func TestCursorsOfPassedOverRuns(t *testing.T) { onStores(t, passOverRuns) }
+
+func passOverRuns(t *testing.T, store rowstore.Store) {
+	r := startRetaining(t, store)
 	r.Client.Must(t, client.PutRetention{Customer: "alice", Scraper: r.shop, Count: 1})
 	r.run(t, r.shop, `{"n":9}`)
 	r.work(t, work.Retain, func([]byte) []byte {
@@ -191,10 +200,50 @@ func TestCursorsOfPassedOverRuns(t *testing.T) {
 	r.readOn(t, "when they are gone, too", reads, before, "scraper")
 }
 
+// counting is a store that calls a function once before it counts rows.
+type counting struct {
+	rowstore.Store
+	before func()
+}
+
+func (s *counting) CountUpto(ctx context.Context, scopes []rowstore.Scope, upto int64) (int64,
+	error) {
+	if before := s.before; before != nil {
+		s.before = nil
+		before()
+	}
+	return s.Store.CountUpto(ctx, scopes, upto)
+}
+
+// Rows are counted only for a cursor. If some go between the first page and the count, the page is
+// read again: none of them is on a page whose next one lacks the others.
+func TestRowsThatGoBeforeTheyAreCounted(t *testing.T) {
+	store := &counting{Store: apitest.NewStore(t)}
+	r := startRetaining(t, store)
+	r.Client.Must(t, client.PutRetention{Customer: "alice", Scraper: r.shop, Count: 1})
+	r.rest(t)
+	for _, sort := range []string{"", "&sort=n,asc"} {
+		first := apitest.Scenario{As: apitest.User, Status: 200, Has: map[string]any{"hasMore": false},
+			Do: readPath + "?scraperId=" + r.shop.String() + sort}
+		store.before = func() { t.Error("rows are counted that are all on the first page") }
+		r.Run(t, first)
+		gone := false
+		store.before = func() {
+			gone = true
+			r.run(t, r.shop, `{"n":10}`, `{"n":11}`)
+			r.rest(t)
+		}
+		first.Do += "&limit=1"
+		if got := r.Call(t, first); !gone || strings.Contains(string(got.Body), `"n":`) {
+			t.Errorf("sorted %q, counted %t: %s", sort, gone, got.Body)
+		}
+	}
+}
+
 // A cursor of an earlier version does not tell how many rows its read had. It continues until runs
 // end that may replace others.
 func TestCursorsOfEarlierVersions(t *testing.T) {
-	r := startRetaining(t)
+	r := startRetaining(t, apitest.NewStore(t))
 	r.Client.Must(t, client.PutRetention{Customer: "alice", Scraper: r.shop, Count: 1})
 	r.rest(t)
 	reads := map[string]string{"scraper": "scraperId=" + r.shop.String()}
@@ -218,8 +267,10 @@ func TestCursorsOfEarlierVersions(t *testing.T) {
 
 // A cursor is refused once retention removes rows of its read; it never returns fewer. A cursor of
 // other rows continues.
-func TestCursorsOfRetainedRuns(t *testing.T) {
-	r := startRetaining(t)
+func TestCursorsOfRetainedRuns(t *testing.T) { onStores(t, retainRuns) }
+
+func retainRuns(t *testing.T, store rowstore.Store) {
+	r := startRetaining(t, store)
 	r.Client.Must(t, client.PutRetention{Customer: "alice", Scraper: r.shop, Count: 1})
 	r.Client.Must(t, client.PutRetention{Customer: "alice", Scraper: r.other, Count: 2})
 	r.Client.Must(t, client.PutCategory{ID: r.IDs.New(), Customer: "alice", Group: r.group,

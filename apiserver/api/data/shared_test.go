@@ -7,6 +7,7 @@ import (
 	"shoal.dev/shoal/apiserver/internal/apitest"
 	"shoal.dev/shoal/controlplane/client"
 	"shoal.dev/shoal/pkg/model"
+	"shoal.dev/shoal/pkg/rowstore"
 )
 
 // share shares the group with bob, who has no other group.
@@ -18,8 +19,10 @@ func (r *rig) share(t *testing.T) {
 }
 
 // A reader of a shared group gets the same bytes as the owner, until the share is revoked.
-func TestReadsOfASharedGroup(t *testing.T) {
-	r := start(t)
+func TestReadsOfASharedGroup(t *testing.T) { onStores(t, readSharedGroup) }
+
+func readSharedGroup(t *testing.T, store rowstore.Store) {
+	r := startOn(t, store)
 	r.save(t, "low", `{"n":{"lt":3}}`)
 	group := r.group.String()
 	var paths []string
@@ -63,8 +66,10 @@ func TestReadsOfASharedGroup(t *testing.T) {
 }
 
 // Naming a scraper does not show its rows in a group that is not shared.
-func TestSharedScraperThatWasMoved(t *testing.T) {
-	r := start(t)
+func TestSharedScraperThatWasMoved(t *testing.T) { onStores(t, readMovedShared) }
+
+func readMovedShared(t *testing.T, store rowstore.Store) {
+	r := startOn(t, store)
 	before := r.group
 	r.group = r.NewGroup(t, "alice", "new")
 	r.Client.Must(t, client.PutScraper{ID: r.shop, Customer: "alice", Group: r.group,

@@ -10,6 +10,7 @@ import (
 	"shoal.dev/shoal/controlplane/client"
 	"shoal.dev/shoal/pkg/ids"
 	"shoal.dev/shoal/pkg/model"
+	"shoal.dev/shoal/pkg/rowstore"
 	"shoal.dev/shoal/pkg/work"
 )
 
@@ -56,8 +57,10 @@ func (r *rig) deleteRun(t *testing.T, run ids.ID) {
 
 // A cursor is refused once rows of its read are deleted; it never returns fewer. A cursor of other
 // rows continues.
-func TestCursorsOfDeletedRows(t *testing.T) {
-	r := start(t)
+func TestCursorsOfDeletedRows(t *testing.T) { onStores(t, readDeletedRows) }
+
+func readDeletedRows(t *testing.T, store rowstore.Store) {
+	r := startOn(t, store)
 	group, shop := "groupId="+r.group.String(), "scraperId="+r.shop.String()
 	reads := map[string]string{"group": group, "latest": "isLastRun=true&" + group, "scraper": shop,
 		"scraper's latest": "isLastRun=true&" + shop, "sorted": "sort=n,asc&" + shop,
@@ -99,10 +102,12 @@ func TestCursorsOfDeletedRows(t *testing.T) {
 }
 
 // Rows that outlive their scraper or group can still be read by their run. Other reads end.
-func TestCursorsOfRunsOfDeletedOnes(t *testing.T) {
+func TestCursorsOfRunsOfDeletedOnes(t *testing.T) { onStores(t, readRunsOfDeleted) }
+
+func readRunsOfDeleted(t *testing.T, store rowstore.Store) {
 	for name, query := range map[string]string{"kept": "", "deleted": "?withData=true"} {
 		for _, what := range []string{"scraper", "group"} {
-			r := start(t)
+			r := startOn(t, store)
 			reads := map[string]string{"run": "jobId=" + r.jobs[0].String(),
 				"sorted": "sort=n,asc&jobId=" + r.jobs[0].String()}
 			before := r.openReads(t, reads)

@@ -130,6 +130,7 @@ func (h *Holder) adopt(ctx context.Context, term, began uint64) *Leadership {
 		planNow: wake.NewSignal(), planLater: wake.NewSignal(), unread: wake.NewSignal(),
 		publishNow: wake.NewSignal(), giveBackNow: wake.NewSignal(), closeNow: wake.NewSignal(),
 		assignNow: wake.NewSignal(), markNow: wake.NewSignal(), startNow: wake.NewSignal(),
+		compared:    make(chan struct{}),
 		marksWanted: map[uint16]struct{}{}, told: map[string]time.Time{}}
 	store := h.node.Store
 	view := h.node.View

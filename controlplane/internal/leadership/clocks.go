@@ -120,6 +120,11 @@ func (l *Leadership) compareClocks(ctx context.Context) error {
 		}
 		delete(ask, l.node.Name())
 		l.compare(ctx, ask, votes)
+		select {
+		case <-l.compared:
+		default:
+			close(l.compared)
+		}
 		if !clock.Pause(ctx, l.config.Clock, compareEvery) {
 			return nil
 		}

@@ -60,8 +60,9 @@ type Leadership struct {
 	closeNow    wake.Signal
 	assignNow   wake.Signal
 	markNow     wake.Signal
-	startNow    wake.Signal // a schedule may be due, or was changed
-	assigning   sync.Mutex  // one plan of assignments or one heartbeat at a time
+	startNow    wake.Signal   // a schedule may be due, or was changed
+	compared    chan struct{} // closed once this leadership has compared the clocks
+	assigning   sync.Mutex    // one plan of assignments or one heartbeat at a time
 	marksMu     sync.Mutex
 	marksWanted map[uint16]struct{} // shards newly held
 	toldMu      sync.Mutex

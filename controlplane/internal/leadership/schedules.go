@@ -25,6 +25,11 @@ const (
 // startDue sets each schedule's next start, and makes work of the starts that are due. The state
 // ignores what an earlier leader has already proposed.
 func (l *Leadership) startDue(ctx context.Context) error {
+	select { // until then state time may be as old as the last leader
+	case <-l.compared:
+	case <-ctx.Done():
+		return nil
+	}
 	l.startNow.Raise()
 	arranged := false
 	for {

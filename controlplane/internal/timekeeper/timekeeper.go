@@ -69,16 +69,16 @@ type Keeper struct {
 	wary    time.Duration // nothing is removed by age before this elapsed time
 }
 
-// BeginTerm begins a leadership at the state's time; zero: there is no state yet. The keeper keeps
-// what it learnt in earlier leaderships of this process.
+// BeginTerm begins a leadership at the state's time; zero: there is no state yet. What the keeper
+// remembers of earlier leaderships of this process counts if its clock confirms it: state time that
+// was ahead then has come closer to the clocks since.
 func (k *Keeper) BeginTerm(r Reading, state time.Time) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
-	known := k.begun
 	switch flowing := k.flowing(r); {
-	case state.IsZero() && !known:
+	case state.IsZero() && !k.begun:
 		k.state = r.Wall
-	case known && flowing.After(state):
+	case k.begun && flowing.After(state) && within(r.Wall.Sub(flowing)):
 		k.state = flowing
 	default:
 		k.state = state

@@ -118,6 +118,26 @@ func TestStateThatIsAheadGoesOnAtHalfThePace(t *testing.T) {
 	}
 }
 
+// State time was ahead when a node led, and has come down under another leader. What the node
+// remembers does not count when it leads again, unless a restore has set the state back.
+func TestAnEarlierLeadersMemoryMovesNothing(t *testing.T) {
+	m, others := machine{}, []Witness{{Wall: start}, {Wall: start}}
+	var k Keeper
+	k.BeginTerm(m.reading(0), start.Add(10*time.Hour))
+	k.Hear(m.reading(0), 3, others)
+	wantStamp(t, &k, m, 0, 10*time.Hour)
+	k.BeginTerm(m.reading(19*time.Hour), start.Add(19*time.Hour))
+	wantStamp(t, &k, m, 19*time.Hour, 0)
+	k.BeginTerm(m.reading(20*time.Hour), start)
+	wantStamp(t, &k, m, 20*time.Hour, 0)
+	m.off = -time.Hour // it agreed on another's time, and its own clock is right now
+	k.Hear(m.reading(20*time.Hour), 3, []Witness{machine{off: 2 * time.Hour}.witness(20*time.Hour,
+		m), machine{off: 2 * time.Hour}.witness(20*time.Hour, m)})
+	m.off = 0
+	k.BeginTerm(m.reading(21*time.Hour), start.Add(21*time.Hour))
+	wantStamp(t, &k, m, 21*time.Hour, 0)
+}
+
 func TestAnOnlyVoterMustKeepToAJump(t *testing.T) {
 	var k Keeper
 	m := machine{}
@@ -133,7 +153,7 @@ func TestAnOnlyVoterMustKeepToAJump(t *testing.T) {
 			t.Fatalf("found %+v", found)
 		}
 		wantStamp(t, &k, m, now, 0)
-		k.BeginTerm(m.reading(now), start) // after a restore, or after leadership was lost and won
+		k.BeginTerm(m.reading(now), start.Add(now)) // leadership was lost and won
 	}
 	k.Hear(m.reading(Steady), 1, nil)
 	wantStamp(t, &k, m, Steady, m.off)

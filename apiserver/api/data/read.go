@@ -84,6 +84,9 @@ func (r Resource) read() *operation.Operation {
 			return page, err
 		}
 		at, q, identity, owner, err := in.makeQuery(ctx, r, from)
+		if err == nil && in.Cursor != "" && !at.fits(in.Sort != "") {
+			err = api.RefuseCursor()
+		}
 		if err != nil {
 			return page, err
 		}
@@ -95,6 +98,9 @@ func (r Resource) read() *operation.Operation {
 			return page, fault.Invalid(fault.InvalidRequest, "skip", "needs sort")
 		}
 		scopes, err := in.scopesAt(ctx, r, from, &at, q.Scope, owner)
+		if err == nil && in.Cursor == "" {
+			at.Counted, err = r.countRows(ctx, from.View, scopes, at.Upto)
+		}
 		if err != nil {
 			return page, err
 		}
@@ -132,9 +138,10 @@ func (r Resource) read() *operation.Operation {
 }
 
 // makeQuery returns the place of the read, its query, what its cursors are bound to, and the owner
-// of the rows. Every page decides the scope anew, by what the caller may see now.
-func (in *readRequest) makeQuery(ctx context.Context, r Resource, from *operation.Caller) (at place,
-	q rowstore.ScanQuery, identity []string, owner string, err error) {
+// of the rows. Every page decides the scope anew, by what the caller may see now. form is what the
+// cursors are bound to besides the selection.
+func (in *readRequest) makeQuery(ctx context.Context, r Resource, from *operation.Caller,
+	form ...string) (at place, q rowstore.ScanQuery, identity []string, owner string, err error) {
 	q = rowstore.ScanQuery{Limit: in.Limit, Bytes: api.PageBytes}
 	if q.Scope, owner, err = in.scope(ctx, r.History, from); err != nil {
 		return at, q, nil, "", err
@@ -146,14 +153,14 @@ func (in *readRequest) makeQuery(ctx context.Context, r Resource, from *operatio
 	if q.Filter, err = where(named, in.Filters); err != nil {
 		return at, q, nil, "", err
 	}
-	identity = in.identity(from.Customer, named)
+	identity = append(in.identity(from.Customer, named), form...)
 	added, err := r.addedOf(ctx, from.View, q.Scope, in.JobID)
 	if err != nil {
 		return at, q, nil, "", err
 	}
 	if in.Cursor != "" {
 		if err = api.ReadCursor(in.Cursor, &at, identity...); err == nil &&
-			(at.After < 0 || at.After > at.Upto || at.Added != added || !at.fits(in.Sort != "")) {
+			(at.After < 0 || at.After > at.Upto || at.Added != added) {
 			err = api.RefuseCursor()
 		}
 	} else {
@@ -182,10 +189,7 @@ func (in *readRequest) scopesAt(ctx context.Context, r Resource, from *operation
 	} else if at.lacksSeen(from.View, whole, scopes) {
 		return nil, api.RefuseCursor()
 	}
-	if err = at.Seen.hide(from.View, scopes); err == nil && in.Cursor == "" {
-		at.Counted, err = r.countRows(ctx, from.View, scopes, at.Upto)
-	}
-	return scopes, err
+	return scopes, at.Seen.hide(from.View, scopes)
 }
 
 // scan reads from at until the page is full or there are no more rows, and moves at.

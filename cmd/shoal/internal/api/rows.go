@@ -6,7 +6,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
 	"iter"
 	"net/http"
 	"net/url"
@@ -31,21 +30,6 @@ type File struct {
 	Unguarded bool // csv text that a spreadsheet takes for a formula is not escaped
 }
 
-// Export streams any number of rows to a file, and returns how many bytes it wrote. What a failed
-// call has written is incomplete.
-func (c *Client) Export(ctx context.Context, q RowQuery, f File, to io.Writer) (int64, error) {
-	answer, err := c.openRows(ctx, q, f)
-	if err != nil {
-		return 0, err
-	}
-	defer func() { _ = answer.Body.Close() }() // read-only
-	n, err := io.CopyBuffer(to, answer.Body, make([]byte, copyBuffer))
-	if err != nil {
-		return n, broken(ctx, err)
-	}
-	return n, nil
-}
-
 const (
 	copyBuffer = 256 << 10
 	maxRow     = 64 << 20 // bytes of a row
@@ -63,7 +47,7 @@ func broken(ctx context.Context, err error) error {
 // until the next. It ends with the first error.
 func (c *Client) Rows(ctx context.Context, q RowQuery) iter.Seq2[json.RawMessage, error] {
 	return func(yield func(json.RawMessage, error) bool) {
-		answer, err := c.openRows(ctx, q, File{Format: "jsonl"})
+		answer, err := c.openRows(ctx, q, File{Format: "jsonl"}, rest{})
 		if err != nil {
 			yield(nil, err)
 			return
@@ -84,11 +68,12 @@ func (c *Client) Rows(ctx context.Context, q RowQuery) iter.Seq2[json.RawMessage
 	}
 }
 
-// openRows begins the answer of an export.
-func (c *Client) openRows(ctx context.Context, q RowQuery, f File) (*http.Response, error) {
+// openRows begins the answer of an export, or of its rest.
+func (c *Client) openRows(ctx context.Context, q RowQuery, f File,
+	from rest) (*http.Response, error) {
 	query := url.Values{"format": {f.Format}}
 	for name, value := range map[string]string{"jobId": q.JobID, "scraperId": q.ScraperID,
-		"groupId": q.GroupID, "filters": q.Filters, "sort": q.Sort} {
+		"groupId": q.GroupID, "filters": q.Filters, "sort": q.Sort, "cursor": from.cursor} {
 		if value != "" {
 			query.Set(name, value)
 		}
@@ -104,8 +89,10 @@ func (c *Client) openRows(ctx context.Context, q RowQuery, f File) (*http.Respon
 	if len(q.Fields) > 0 {
 		query["fields"] = q.Fields
 	}
-	if q.Limit > 0 {
-		query.Set("limit", strconv.FormatInt(q.Limit, 10))
+	for name, n := range map[string]int64{"limit": q.Limit, "skip": from.skip} {
+		if n > 0 {
+			query.Set(name, strconv.FormatInt(n, 10))
+		}
 	}
 	return c.open(ctx, "/api/scraper/data/export", query)
 }

@@ -114,9 +114,11 @@ func (r Resource) read() *operation.Operation {
 			return page, err
 		}
 		if in.Cursor != "" {
-			err = in.checkSeen(ctx, r, from, &at, q.Scope, owner)
+			now := *from
+			now.View = r.Client.View()
+			err = in.checkSeen(ctx, r, &now, &at, q.Scope, owner)
 			if err == nil {
-				err = in.checkRetained(ctx, r, from, &at, q.Scope)
+				err = in.checkRetained(ctx, r, &now, &at, q.Scope)
 			}
 			if err != nil {
 				return page, err

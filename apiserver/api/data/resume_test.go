@@ -227,6 +227,24 @@ func TestExportsOfRowsThatWent(t *testing.T) {
 	}
 }
 
+// A move back changes the order in which a scraper's groups are read, although all rows are there.
+func TestExportsOfMovedScraper(t *testing.T) {
+	r := start(t)
+	first, second := r.group, r.NewGroup(t, "alice", "second")
+	query := "scraperId=" + r.shop.String()
+	r.group = second
+	r.configure(t) // moves it
+	r.run(t, r.shop, `{"n":9}`)
+	before := r.began(t, query)
+	r.group = r.NewGroup(t, "alice", "third")
+	r.configure(t)
+	r.Run(t, apitest.Scenario{Name: "moved on", As: apitest.Reader, Do: before, Status: 200})
+	r.group = first
+	r.configure(t)
+	r.Run(t, apitest.Scenario{Name: "moved back", As: apitest.Reader, Do: before, Status: 400,
+		Code: "invalid_cursor"})
+}
+
 // The rest of an export breaks off, too, if rows are removed while it is read.
 func TestRestsOfRowsThatGo(t *testing.T) {
 	store := &scanned{Store: apitest.NewStore(t)}

@@ -60,8 +60,8 @@ func (r Resource) export() *operation.Operation {
 			"of them. jsonl has each row as stored, one per line. In other formats, columns " +
 			"are the configured fields in their order, then others in order of first " +
 			"appearance. Columns that the server adds (_…) come last. With fields, the columns " +
-			"are exactly those. " + formats + " An interrupted answer ends " +
-			"without its last chunk. " + resuming,
+			"are exactly those. An interrupted answer ends without its last chunk. " +
+			resuming + formats,
 		Access: auth.Read, Feature: plans.DataExport, Rate: limits.Read, Timeout: exportTime,
 		Media: export.MediaTypes(),
 		Errors: []fault.Code{fault.NotFound, fault.ScraperNotFound, fault.JobNotFound,
@@ -119,8 +119,8 @@ func (in *exportRequest) name() string {
 	return "rows-" + in.GroupID.String()
 }
 
-// source returns a function that reads the rows as they are now, or as they were when the export
-// began that in continues; it may be called repeatedly. Access is decided only once, because a long
+// source returns a function that reads the rows as they are now; it may be called repeatedly. With a
+// cursor, they are those of the export that it names. Access is decided only once, because a long
 // read holds no state. cursor is what a later call continues with; "": this format cannot.
 func (in *streamRequest) source(ctx context.Context, r Resource, from *operation.Caller,
 	o *export.Options) (rows export.Source, cursor string, err error) {

@@ -16,9 +16,9 @@ const resuming = "If the connection of a csv or jsonl is lost, the rest need not
 	"the beginning. Repeat the call with the header Shoal-Cursor of the answer as cursor, and " +
 	"the number of whole rows that arrived as skip. A row of a csv may have line breaks within " +
 	"quotes, and its header is no row. The answer is the rest of the same file: rows as of the " +
-	"first call, in the same columns, without a header. With skip 0 it is the whole file. If " +
-	"rows of the file are gone, or the configured fields changed, the cursor is refused with " +
-	"invalid_cursor. "
+	"first call, in the same columns, without a header. With skip 0 it is the whole file. The " +
+	"cursor is refused with invalid_cursor if rows of the file are gone, or if configured " +
+	"fields or a category were changed. "
 
 // resumption asks for the rest of an export that broke off.
 type resumption struct {

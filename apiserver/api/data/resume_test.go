@@ -178,8 +178,8 @@ func TestExportsThatAreNotContinued(t *testing.T) {
 	r.Run(t, refused(csvs), goesOn(lines), goesOn(named))
 }
 
-// An export is not continued once some of its rows are gone, not even if they are those that the
-// client has: it would miss as many others. Exports of other rows continue.
+// An export is not continued once some of its rows are gone, even if the client has those. It would
+// miss as many others. Exports of other rows continue.
 func TestExportsOfRowsThatWent(t *testing.T) {
 	for name, remove := range map[string]func(*testing.T, *retaining){
 		"deleted": func(t *testing.T, r *retaining) { r.deleteRun(t, r.jobs[2]) },
@@ -208,7 +208,8 @@ func TestExportsOfRowsThatWent(t *testing.T) {
 					return rowstore.NoteExpiry(time.UnixMicro(1))
 				})
 				query := "format=" + format + "&scraperId="
-				shop, other := r.began(t, query+r.shop.String()), r.began(t, query+r.other.String())
+				shop := r.began(t, query+r.shop.String())
+				other := r.began(t, query+r.other.String())
 				latest := r.began(t, "isLastRun=true&"+query+r.shop.String())
 				remove(t, r)
 				goes := []string{other}

@@ -63,15 +63,15 @@ type Options struct {
 	// Unguarded leaves text that a spreadsheet would take for a formula as it is. Otherwise such
 	// text gets an apostrophe in front (decision 21).
 	Unguarded bool
-	// Skip is how many rows the reader has from an earlier answer, with what comes before them. They
-	// are not written again; 0: it has nothing. csv and jsonl only.
+	// Skip is how many rows the reader has from an earlier answer, with what comes before them.
+	// They are not written again; 0: it has nothing. csv and jsonl only.
 	Skip int64
 	// Disk is space for rows until all columns are known. nil: the rows are read twice instead.
 	Disk Disk
 }
 
-// Write writes all rows. Besides errors of rows and w, its faults are invalid_request for too many
-// columns or too few rows to skip, and export_too_large for more than a spreadsheet can hold.
+// Write writes all rows. Too many columns, or too few rows to skip, are invalid_request. More than a
+// spreadsheet can hold is export_too_large. Other errors are those of rows and w.
 func Write(ctx context.Context, w io.Writer, rows Source, o Options) error {
 	out := bufio.NewWriterSize(w, 64<<10)
 	rows = readAhead(rows)

@@ -61,8 +61,8 @@ func (c *Client) Export(ctx context.Context, q RowQuery, f File, to io.Writer) (
 	}
 }
 
-// wholeRows passes whole rows on and counts them. It holds back what may be a part of a row, and a
-// csv's header until a row follows, because a rest after no rows has the header again.
+// wholeRows passes whole rows on and counts them. It holds back what may be a part of a row. It
+// holds back a csv's header until a row follows: the rest after no rows has the header again.
 type wholeRows struct {
 	to     io.Writer
 	csv    bool

@@ -119,8 +119,8 @@ func (in *exportRequest) name() string {
 	return "rows-" + in.GroupID.String()
 }
 
-// source returns a function that reads the rows as they are now; it may be called repeatedly. With a
-// cursor, they are those of the export that it names. Access is decided only once, because a long
+// source returns a function that reads the rows as they are now; it may be called repeatedly. With
+// a cursor, they are those of the export that it names. Access is decided only once, because a long
 // read holds no state. cursor is what a later call continues with; "": this format cannot.
 func (in *streamRequest) source(ctx context.Context, r Resource, from *operation.Caller,
 	o *export.Options) (rows export.Source, cursor string, err error) {

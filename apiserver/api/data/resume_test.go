@@ -138,7 +138,7 @@ func TestExportsThatAreNotContinued(t *testing.T) {
 	named := r.began(t, "fields=n,name&"+group)
 	_, cursor, _ := strings.Cut(csvs, "&cursor=")
 	read := "GET /api/scraper/data?" + group + "&limit=1"
-	page := r.Call(t, apitest.Scenario{As: apitest.Reader, Do: read, Status: 200}).Text("nextCursor")
+	page := r.Call(t, apitest.Scenario{As: apitest.Reader, Do: read}).Text("nextCursor")
 	goesOn := func(call string) apitest.Scenario {
 		return apitest.Scenario{Name: call, As: apitest.Reader, Do: call, Status: 200}
 	}
@@ -178,8 +178,8 @@ func TestExportsThatAreNotContinued(t *testing.T) {
 	r.Run(t, refused(csvs), goesOn(lines), goesOn(named))
 }
 
-// An export is not continued once some of its rows are gone, even if the client has those. It would
-// miss as many others. Exports of other rows continue.
+// An export is not continued once some of its rows are gone, even if the client has those. It
+// would miss as many others. Exports of other rows continue.
 func TestExportsOfRowsThatWent(t *testing.T) {
 	for name, remove := range map[string]func(*testing.T, *retaining){
 		"deleted": func(t *testing.T, r *retaining) { r.deleteRun(t, r.jobs[2]) },

@@ -70,8 +70,8 @@ type Options struct {
 	Disk Disk
 }
 
-// Write writes all rows. Too many columns, or too few rows to skip, are invalid_request. More than a
-// spreadsheet can hold is export_too_large. Other errors are those of rows and w.
+// Write writes all rows. Too many columns, or too few rows to skip, are invalid_request. More than
+// a spreadsheet can hold is export_too_large. Other errors are those of rows and w.
 func Write(ctx context.Context, w io.Writer, rows Source, o Options) error {
 	out := bufio.NewWriterSize(w, 64<<10)
 	rows = readAhead(rows)

@@ -90,11 +90,6 @@ func (in *streamRequest) file(ctx context.Context, r Resource, from *operation.C
 	if o.Fields, err = in.fields(); err != nil {
 		return none, err
 	}
-	if o.Format != export.JSONL && o.Fields == nil {
-		if o.First, err = in.configured(ctx, r.History, from); err != nil {
-			return none, err
-		}
-	}
 	rows, cursor, err := in.source(ctx, r, from, &o)
 	if err != nil {
 		return none, err
@@ -121,7 +116,8 @@ func (in *exportRequest) name() string {
 
 // source returns a function that reads the rows as they are now; it may be called repeatedly. With
 // a cursor, they are those of the export that it names. Access is decided only once, because a long
-// read holds no state. cursor is what a later call continues with; "": this format cannot.
+// read holds no state. It puts the configured fields in o. cursor is what a later call continues
+// with; "": this format cannot.
 func (in *streamRequest) source(ctx context.Context, r Resource, from *operation.Caller,
 	o *export.Options) (rows export.Source, cursor string, err error) {
 	sort, err := in.sorted()
@@ -129,7 +125,17 @@ func (in *streamRequest) source(ctx context.Context, r Resource, from *operation
 		return nil, "", err
 	}
 	read := readRequest{selection: in.selection, Cursor: in.Cursor}
-	at, q, identity, owner, err := read.makeQuery(ctx, r, from, in.form(o)...)
+	q, identity, owner, err := read.makeQuery(ctx, r, from)
+	if err != nil {
+		return nil, "", err
+	}
+	if o.Format != export.JSONL && o.Fields == nil {
+		if o.First, err = in.configured(ctx, r.History, from); err != nil {
+			return nil, "", err
+		}
+	}
+	identity = append(identity, in.form(o)...)
+	at, err := read.placeIn(ctx, r, from, q.Scope, identity, owner)
 	if err != nil {
 		return nil, "", err
 	}
@@ -146,7 +152,7 @@ func (in *streamRequest) source(ctx context.Context, r Resource, from *operation
 	if o.Format.Resumes() {
 		cursor = api.NewCursor(at, identity...)
 	}
-	q.Bytes = exportBytes
+	q.Upto, q.Bytes = at.Upto, exportBytes
 	most := in.Limit
 	return func(ctx context.Context) iter.Seq2[[]json.RawMessage, error] {
 		return checkWhole(ctx, watch.Check, readAll(ctx, r.Store, scopes, q, sort, most))

@@ -27,7 +27,8 @@ type rest struct {
 // jsonl breaks off, it goes on after the last whole row. What a failed call has written is
 // incomplete.
 func (c *Client) Export(ctx context.Context, q RowQuery, f File, to io.Writer) (int64, error) {
-	rows := &wholeRows{to: to, csv: f.Format == "csv"}
+	rows := &wholeRows{to: to, csv: f.Format == "csv",
+		apart: f.Format == "csv" || f.Format == "jsonl"}
 	var from rest
 	for failures := 0; ; failures++ {
 		answer, err := c.openRows(ctx, q, f, from)
@@ -38,7 +39,7 @@ func (c *Client) Export(ctx context.Context, q RowQuery, f File, to io.Writer) (
 			return rows.passed, err
 		}
 		from.cursor = answer.Header.Get("Shoal-Cursor")
-		rows.begin(from.cursor != "")
+		rows.begin()
 		_, err = io.CopyBuffer(rows, answer.Body, make([]byte, copyBuffer))
 		_ = answer.Body.Close() // read-only
 		if err == nil {
@@ -66,24 +67,24 @@ func (c *Client) Export(ctx context.Context, q RowQuery, f File, to io.Writer) (
 type wholeRows struct {
 	to     io.Writer
 	csv    bool
+	apart  bool // rows are told apart; otherwise everything is passed on
 	count  int64
 	passed int64 // bytes
 	failed error // of to
 
-	whole  bool // rows are told apart; otherwise everything is passed on
 	header bool // it has not come yet
 	quoted bool // within a csv's quotes, where lines do not end rows
 	held   []byte
 }
 
-// begin begins an answer, which can be continued if whole.
-func (r *wholeRows) begin(whole bool) {
-	r.whole, r.header, r.quoted, r.held = whole, r.csv && r.count == 0, false, nil
+// begin begins an answer.
+func (r *wholeRows) begin() {
+	r.header, r.quoted, r.held = r.csv && r.count == 0, false, r.held[:0]
 }
 
 // Write implements io.Writer.
 func (r *wholeRows) Write(part []byte) (int, error) {
-	if !r.whole {
+	if !r.apart {
 		return len(part), r.pass(part)
 	}
 	end := 0

@@ -66,15 +66,43 @@ func TestExportGoesOn(t *testing.T) {
 				if err != nil || got.String() != whole || n != int64(len(whole)) {
 					t.Errorf("%s cut at %v: %d bytes, %v: %q", format, web.cuts, n, err, &got)
 				}
+				if web.csv {
+					return
+				}
+				web.asked, got = nil, bytes.Buffer{}
+				for row, err := range clientOf(web).Rows(t.Context(), RowQuery{JobID: "j"}) {
+					if got.Write(append(bytes.Clone(row), '\n')); err != nil {
+						t.Error(err)
+					}
+				}
+				if got.String() != whole {
+					t.Errorf("rows cut at %v: %q", web.cuts, &got)
+				}
 			})
 		}
 	}
 }
 
-func export(web http.RoundTripper, format string, to io.Writer) (int64, error) {
+// A reader of rows may stop at any of them.
+func TestRowsEnd(t *testing.T) {
+	web := &cutting{rows: []string{"{\"a\":1}\n", "{\"a\":2}\n"}}
+	for row, err := range clientOf(web).Rows(t.Context(), RowQuery{JobID: "j"}) {
+		if string(row) != `{"a":1}` || err != nil {
+			t.Errorf("%s, %v", row, err)
+		}
+		break
+	}
+}
+
+func clientOf(web http.RoundTripper) *Client {
 	client := New("http://a.example", "", clock.System{}, nil)
 	client.http.Transport = web
-	return client.Export(context.Background(), RowQuery{JobID: "j"}, File{Format: format}, to)
+	return client
+}
+
+func export(web http.RoundTripper, format string, to io.Writer) (int64, error) {
+	return clientOf(web).Export(context.Background(), RowQuery{JobID: "j"}, File{Format: format},
+		to)
 }
 
 // An export that cannot go on fails. So does one that never gets further, and a file that nothing

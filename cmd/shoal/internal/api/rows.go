@@ -1,7 +1,7 @@
 package api
 
 import (
-	"bufio"
+	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
@@ -44,28 +44,32 @@ func broken(ctx context.Context, err error) error {
 }
 
 // Rows reads rows one after the other. Each is the JSON document as the server sends it, valid
-// until the next. It ends with the first error.
+// until the next. It ends with the first error. Like Export, it goes on if the rows break off.
 func (c *Client) Rows(ctx context.Context, q RowQuery) iter.Seq2[json.RawMessage, error] {
 	return func(yield func(json.RawMessage, error) bool) {
-		answer, err := c.openRows(ctx, q, File{Format: "jsonl"}, rest{})
-		if err != nil {
+		_, err := c.Export(ctx, q, File{Format: "jsonl"}, lines(func(line []byte) bool {
+			return yield(line, nil)
+		}))
+		if err != nil && !errors.Is(err, errEnough) {
 			yield(nil, err)
-			return
-		}
-		defer func() { _ = answer.Body.Close() }() // read-only
-		lines := bufio.NewScanner(answer.Body)
-		lines.Buffer(make([]byte, 0, copyBuffer), maxRow)
-		for lines.Scan() {
-			if !yield(lines.Bytes(), nil) {
-				return
-			}
-		}
-		if err := lines.Err(); errors.Is(err, bufio.ErrTooLong) {
-			yield(nil, fmt.Errorf("a row is longer than %d bytes", maxRow))
-		} else if err != nil {
-			yield(nil, broken(ctx, err))
 		}
 	}
+}
+
+// lines visits the lines of whole rows, until it returns false.
+type lines func(line []byte) bool
+
+// errEnough ends an export whose reader wants no more.
+var errEnough = errors.New("the reader has enough rows")
+
+// Write implements io.Writer.
+func (visit lines) Write(rows []byte) (int, error) {
+	for line := range bytes.Lines(rows) {
+		if !visit(bytes.TrimSuffix(line, []byte{'\n'})) {
+			return 0, errEnough
+		}
+	}
+	return len(rows), nil
 }
 
 // openRows begins the answer of an export, or of its rest.

@@ -801,7 +801,7 @@ export interface paths {
         };
         /**
          * Returns any number of rows as one file
-         * @description The call counts as one call, and as an open stream while it is sent. As in GET /api/scraper/data, rows come in the order in which they were stored, or by sort. They are as of the call. A sorted file scans all rows once for each 50,000 of them. jsonl has each row as stored, one per line. In other formats, columns are the configured fields in their order, then others in order of first appearance. Columns that the server adds (_…) come last. With fields, the columns are exactly those. No cell holds a formula. xlsx has one sheet called data, with at most 100,000 rows and 256 MiB of rows; more gives export_too_large. In xlsx, text is cut at 32,767 characters, and control characters that a sheet cannot hold are replaced. Numbers of more than 15 digits become text. A parquet column has the type of all its values: text, boolean, 64-bit integer or double. If that would change a value, and for objects and arrays, the column is JSON. parquet has at most 2,000 columns, the other formats 16,384. An interrupted answer ends without its last chunk.
+         * @description The call counts as one call, and as an open stream while it is sent. As in GET /api/scraper/data, rows come in the order in which they were stored, or by sort. They are as of the call. A sorted file scans all rows once for each 50,000 of them. jsonl has each row as stored, one per line. In other formats, columns are the configured fields in their order, then others in order of first appearance. Columns that the server adds (_…) come last. With fields, the columns are exactly those. An interrupted answer ends without its last chunk. If the connection of a csv or jsonl is lost, the rest need not be read from the beginning. Repeat the call with the header Shoal-Cursor of the answer as cursor, and the number of whole rows that arrived as skip. A row of a csv may have line breaks within quotes, and its header is no row. The answer is the rest of the same file: rows as of the first call, in the same columns, without a header. With skip 0 it is the whole file. The cursor is refused with invalid_cursor if rows of the file are gone, or if configured fields or a category were changed. No cell holds a formula. xlsx has one sheet called data, with at most 100,000 rows and 256 MiB of rows; more gives export_too_large. In xlsx, text is cut at 32,767 characters, and control characters that a sheet cannot hold are replaced. Numbers of more than 15 digits become text. A parquet column has the type of all its values: text, boolean, 64-bit integer or double. If that would change a value, and for objects and arrays, the column is JSON. parquet has at most 2,000 columns, the other formats 16,384.
          */
         get: operations["svc_export_data"];
         put?: never;
@@ -1009,7 +1009,7 @@ export interface paths {
         };
         /**
          * Returns the rows of a group's newest runs as one file, data.xlsx
-         * @description It has the rows of each scraper's newest run as of the call, with the columns of GET /api/scraper/data/export. No cell holds a formula. xlsx has one sheet called data, with at most 100,000 rows and 256 MiB of rows; more gives export_too_large. In xlsx, text is cut at 32,767 characters, and control characters that a sheet cannot hold are replaced. Numbers of more than 15 digits become text. A parquet column has the type of all its values: text, boolean, 64-bit integer or double. If that would change a value, and for objects and arrays, the column is JSON. parquet has at most 2,000 columns, the other formats 16,384.
+         * @description It has the rows of each scraper's newest run as of the call, with the columns of GET /api/scraper/data/export. If the connection of a csv or jsonl is lost, the rest need not be read from the beginning. Repeat the call with the header Shoal-Cursor of the answer as cursor, and the number of whole rows that arrived as skip. A row of a csv may have line breaks within quotes, and its header is no row. The answer is the rest of the same file: rows as of the first call, in the same columns, without a header. With skip 0 it is the whole file. The cursor is refused with invalid_cursor if rows of the file are gone, or if configured fields or a category were changed. No cell holds a formula. xlsx has one sheet called data, with at most 100,000 rows and 256 MiB of rows; more gives export_too_large. In xlsx, text is cut at 32,767 characters, and control characters that a sheet cannot hold are replaced. Numbers of more than 15 digits become text. A parquet column has the type of all its values: text, boolean, 64-bit integer or double. If that would change a value, and for objects and arrays, the column is JSON. parquet has at most 2,000 columns, the other formats 16,384.
          */
         get: operations["svc_download_group_data"];
         put?: never;
@@ -5288,6 +5288,10 @@ export interface operations {
                 bom?: boolean;
                 /** @description In a csv, put an apostrophe before text that a spreadsheet would take for a formula */
                 guard?: boolean;
+                /** @description The header Shoal-Cursor of an answer that broke off, with all other parameters but skip unchanged; csv and jsonl only */
+                cursor?: string;
+                /** @description Whole rows of that answer that arrived; only with cursor */
+                skip?: number;
             };
             header?: never;
             path?: never;
@@ -5643,6 +5647,10 @@ export interface operations {
                 /** @description JSON filter: {"price":{"$gt":10}} */
                 filters?: string;
                 format?: "xlsx" | "csv" | "jsonl" | "parquet";
+                /** @description The header Shoal-Cursor of an answer that broke off, with all other parameters but skip unchanged; csv and jsonl only */
+                cursor?: string;
+                /** @description Whole rows of that answer that arrived; only with cursor */
+                skip?: number;
             };
             header?: never;
             path: {

@@ -18,6 +18,7 @@ type downloadRequest struct {
 	Categories []string      `query:"categories" max:"20" each:"max=4096" doc:"Only rows in any of these categories of the group, by id or name. Repeated, or separated by commas unless a name has a comma; at most 20. With filters, rows must match both."`
 	Filters    string        `query:"filters" max:"30000" code:"invalid_filter" doc:"JSON filter: {\"price\":{\"$gt\":10}}"`
 	Format     export.Format `query:"format" default:"xlsx" enum:"xlsx,csv,jsonl,parquet"`
+	resumption
 }
 
 // download is GET /api/scraper/data/group/{id}/download.
@@ -27,26 +28,19 @@ func (r Resource) download() *operation.Operation {
 		Routes: operation.Routes("GET /api/scraper/data/group/{id}/download"), Group: group,
 		Summary: "Returns the rows of a group's newest runs as one file, data.xlsx",
 		Description: "It has the rows of each scraper's newest run as of the call, with the " +
-			"columns of GET /api/scraper/data/export. " + formats,
+			"columns of GET /api/scraper/data/export. " + resuming + formats,
 		Access: auth.Read, Feature: plans.DataExport, Rate: limits.Read,
 		Timeout: exportTime, Media: export.MediaTypes(),
-		Errors: []fault.Code{fault.NotFound, fault.InvalidFilter, fault.ExportTooLarge},
+		Errors: []fault.Code{fault.NotFound, fault.InvalidFilter, fault.InvalidCursor,
+			fault.ExportTooLarge},
 	}, func(ctx context.Context, from *operation.Caller,
 		in *downloadRequest) (operation.Download, error) {
-		none := operation.Download{}
 		if _, err := ownership.ReadableGroup(from.View, from.Customer, in.ID, "id"); err != nil {
-			return none, err
+			return operation.Download{}, err
 		}
-		all := &exportRequest{selection: selection{GroupID: in.ID, IsLastRun: true,
-			Categories: in.Categories, Filters: in.Filters}}
-		rows, err := all.source(ctx, r, from)
-		if err != nil {
-			return none, err
-		}
-		o := export.Options{Format: in.Format}
-		if o.First, err = all.configured(ctx, r.History, from); err != nil {
-			return none, err
-		}
-		return file(from, "data", rows, o), nil
+		all := streamRequest{exportRequest{selection: selection{GroupID: in.ID, IsLastRun: true,
+			Categories: in.Categories, Filters: in.Filters}, Format: in.Format, Guard: true},
+			in.resumption}
+		return all.file(ctx, r, from, "data")
 	})
 }

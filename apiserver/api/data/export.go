@@ -9,6 +9,7 @@ import (
 	"slices"
 	"time"
 
+	"shoal.dev/shoal/apiserver/api"
 	"shoal.dev/shoal/apiserver/internal/auth"
 	"shoal.dev/shoal/apiserver/internal/export"
 	"shoal.dev/shoal/apiserver/internal/limits"
@@ -59,44 +60,48 @@ func (r Resource) export() *operation.Operation {
 			"of them. jsonl has each row as stored, one per line. In other formats, columns " +
 			"are the configured fields in their order, then others in order of first " +
 			"appearance. Columns that the server adds (_…) come last. With fields, the columns " +
-			"are exactly those. " + formats + " An interrupted answer ends " +
-			"without its last chunk.",
+			"are exactly those. An interrupted answer ends without its last chunk. " +
+			resuming + formats,
 		Access: auth.Read, Feature: plans.DataExport, Rate: limits.Read, Timeout: exportTime,
 		Media: export.MediaTypes(),
 		Errors: []fault.Code{fault.NotFound, fault.ScraperNotFound, fault.JobNotFound,
-			fault.InvalidFilter, fault.InvalidSort, fault.ExportTooLarge},
+			fault.InvalidFilter, fault.InvalidSort, fault.InvalidCursor, fault.ExportTooLarge},
 	}, func(ctx context.Context, from *operation.Caller,
-		in *exportRequest) (operation.Download, error) {
-		none := operation.Download{}
-		o := export.Options{Format: in.Format, BOM: in.BOM, Unguarded: !in.Guard}
-		var err error
-		if o.Fields, err = in.fields(); err != nil {
-			return none, err
-		}
-		rows, err := in.source(ctx, r, from)
-		if err != nil {
-			return none, err
-		}
-		if o.Format != export.JSONL && o.Fields == nil {
-			if o.First, err = in.configured(ctx, r.History, from); err != nil {
-				return none, err
-			}
-		}
-		return file(from, in.name(), rows, o), nil
+		in *streamRequest) (operation.Download, error) {
+		return in.file(ctx, r, from, in.name())
 	})
 }
 
-// file is a download of rows as a file with the given name.
-func file(from *operation.Caller, name string, rows export.Source,
-	o export.Options) operation.Download {
+// streamRequest is an export that is sent as it is written.
+type streamRequest struct {
+	exportRequest
+	resumption
+}
+
+// file is a download of the rows as a file with the given name.
+func (in *streamRequest) file(ctx context.Context, r Resource, from *operation.Caller,
+	name string) (operation.Download, error) {
+	none := operation.Download{}
+	o := export.Options{Format: in.Format, BOM: in.BOM, Unguarded: !in.Guard, Skip: in.Skip}
+	var err error
+	if err = in.check(o.Format); err != nil {
+		return none, err
+	}
+	if o.Fields, err = in.fields(); err != nil {
+		return none, err
+	}
+	rows, cursor, err := in.source(ctx, r, from, &o)
+	if err != nil {
+		return none, err
+	}
 	disk := from.Disk()
 	o.Disk = disk
 	return operation.Download{
-		ContentType: o.Format.MediaType(), Name: name + "." + string(o.Format),
+		ContentType: o.Format.MediaType(), Name: name + "." + string(o.Format), Cursor: cursor,
 		Write: func(ctx context.Context, w io.Writer) error {
 			defer disk.Close()
 			return export.Write(ctx, w, rows, o)
-		}}
+		}}, nil
 }
 
 // name is the file name without its extension.
@@ -109,47 +114,49 @@ func (in *exportRequest) name() string {
 	return "rows-" + in.GroupID.String()
 }
 
-// source returns a function that reads the rows as they are now; it may be called repeatedly.
-// Access is decided only once, because a long read holds no state.
-func (in *exportRequest) source(ctx context.Context, r Resource,
-	from *operation.Caller) (export.Source, error) {
-	q := rowstore.ScanQuery{Bytes: exportBytes}
+// source returns a function that reads the rows as they are now; it may be called repeatedly. With
+// a cursor, they are those of the export that it names. Access is decided only once, because a long
+// read holds no state. It puts the configured fields in o. cursor is what a later call continues
+// with; "": this format cannot.
+func (in *streamRequest) source(ctx context.Context, r Resource, from *operation.Caller,
+	o *export.Options) (rows export.Source, cursor string, err error) {
 	sort, err := in.sorted()
 	if err != nil {
-		return nil, err
+		return nil, "", err
 	}
-	whole, owner, err := in.scope(ctx, r.History, from)
+	read := readRequest{selection: in.selection, Cursor: in.Cursor}
+	q, identity, owner, err := read.makeQuery(ctx, r, from)
 	if err != nil {
-		return nil, err
+		return nil, "", err
+	}
+	if o.Format != export.JSONL && o.Fields == nil {
+		if o.First, err = in.configured(ctx, r.History, from); err != nil {
+			return nil, "", err
+		}
+	}
+	identity = append(identity, in.form(o)...)
+	at, err := read.placeIn(ctx, r, from, q.Scope, identity, owner)
+	if err != nil {
+		return nil, "", err
 	}
 	from.Reads = ownership.StillReads(r.Client, from.Customer, owner,
-		in.groups(from.View, from.Customer, whole.Group)...)
-	named, err := namedCategories(from.View, whole.Group, in.Categories)
+		in.groups(from.View, from.Customer, q.Scope.Group)...)
+	scopes, err := read.scopesAt(ctx, r, from, &at, q.Scope, owner)
 	if err != nil {
-		return nil, err
+		return nil, "", err
 	}
-	if q.Filter, err = where(named, in.Filters); err != nil {
-		return nil, err
-	}
-	asOf, err := newestRun(ctx, r.History, from.View, owner)
+	watch, err := read.watch(ctx, r, from, &at, q.Scope, owner, scopes)
 	if err != nil {
-		return nil, fmt.Errorf("newest run: %w", err)
+		return nil, "", err
 	}
-	scopes, err := in.scopes(ctx, r.History, from, whole, asOf)
-	if err != nil {
-		return nil, err
+	if o.Format.Resumes() {
+		cursor = api.NewCursor(at, identity...)
 	}
-	if q.Upto, err = r.Store.Horizon(ctx); err != nil {
-		return nil, fmt.Errorf("rows to export: %w", err)
-	}
-	watch, err := export.StartWatch(ctx, r.Store, scopes, q.Upto)
-	if err != nil {
-		return nil, err
-	}
+	q.Upto, q.Bytes = at.Upto, exportBytes
 	most := in.Limit
 	return func(ctx context.Context) iter.Seq2[[]json.RawMessage, error] {
 		return checkWhole(ctx, watch.Check, readAll(ctx, r.Store, scopes, q, sort, most))
-	}, nil
+	}, cursor, nil
 }
 
 // checkWhole passes rows on. After the last one it fails if check finds that some were removed.

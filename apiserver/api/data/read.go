@@ -83,10 +83,18 @@ func (r Resource) read() *operation.Operation {
 		if err != nil {
 			return page, err
 		}
-		at, q, identity, owner, err := in.makeQuery(ctx, r, from)
+		q, identity, owner, err := in.makeQuery(ctx, r, from)
 		if err != nil {
 			return page, err
 		}
+		at, err := in.placeIn(ctx, r, from, q.Scope, identity, owner)
+		if err == nil && in.Cursor != "" && !at.fits(in.Sort != "") {
+			err = api.RefuseCursor()
+		}
+		if err != nil {
+			return page, err
+		}
+		q.Upto = at.Upto
 		sort, err := in.sorted()
 		if err != nil {
 			return page, err
@@ -113,9 +121,11 @@ func (r Resource) read() *operation.Operation {
 			return page, err
 		}
 		if in.Cursor != "" {
-			err = in.checkSeen(ctx, r, from, &at, q.Scope, owner)
+			now := *from
+			now.View = r.Client.View()
+			err = in.checkSeen(ctx, r, &now, &at, q.Scope, owner)
 			if err == nil {
-				err = in.checkRetained(ctx, r, from, &at, q.Scope)
+				err = in.checkRetained(ctx, r, &now, &at, q.Scope)
 			}
 		} else if page.HasMore { // nothing asks for the rows of a read without a cursor
 			var late bool
@@ -142,42 +152,46 @@ func (r Resource) read() *operation.Operation {
 	})
 }
 
-// makeQuery returns the place of the read, its query, what its cursors are bound to, and the owner
-// of the rows. Every page decides the scope anew, by what the caller may see now.
-func (in *readRequest) makeQuery(ctx context.Context, r Resource, from *operation.Caller) (at place,
+// makeQuery returns the query of the read, what its cursors are bound to, and the owner of the rows.
+// Every page decides the scope anew, by what the caller may see now.
+func (in *readRequest) makeQuery(ctx context.Context, r Resource, from *operation.Caller) (
 	q rowstore.ScanQuery, identity []string, owner string, err error) {
 	q = rowstore.ScanQuery{Limit: in.Limit, Bytes: api.PageBytes}
 	if q.Scope, owner, err = in.scope(ctx, r.History, from); err != nil {
-		return at, q, nil, "", err
+		return q, nil, "", err
 	}
 	named, err := namedCategories(from.View, q.Scope.Group, in.Categories)
 	if err != nil {
-		return at, q, nil, "", err
+		return q, nil, "", err
 	}
 	if q.Filter, err = where(named, in.Filters); err != nil {
-		return at, q, nil, "", err
+		return q, nil, "", err
 	}
-	identity = in.identity(from.Customer, named)
-	added, err := r.addedOf(ctx, from.View, q.Scope, in.JobID)
+	return q, in.identity(from.Customer, named), owner, nil
+}
+
+// placeIn returns the place of the read in the rows of whole.
+func (in *readRequest) placeIn(ctx context.Context, r Resource, from *operation.Caller,
+	whole rowstore.Scope, identity []string, owner string) (at place, err error) {
+	added, err := r.addedOf(ctx, from.View, whole, in.JobID)
 	if err != nil {
-		return at, q, nil, "", err
+		return at, err
 	}
 	if in.Cursor != "" {
 		if err = api.ReadCursor(in.Cursor, &at, identity...); err == nil &&
-			(at.After < 0 || at.After > at.Upto || at.Added != added || !at.fits(in.Sort != "")) {
+			(at.After < 0 || at.After > at.Upto || at.Added != added) {
 			err = api.RefuseCursor()
 		}
-	} else {
-		at.Added, at.Retained = added, client.RetainingNow(from.View).Upto
-		if at.Files, err = r.filesOf(ctx, from.View, q.Scope, in.JobID); err != nil {
-			return at, q, nil, "", err
-		}
-		if at.Newest, err = newestRun(ctx, r.History, from.View, owner); err == nil {
-			at.Upto, err = r.Store.Horizon(ctx)
-		}
+		return at, err
 	}
-	q.Upto = at.Upto
-	return at, q, identity, owner, err
+	at.Added, at.Retained = added, client.RetainingNow(from.View).Upto
+	if at.Files, err = r.filesOf(ctx, from.View, whole, in.JobID); err != nil {
+		return at, err
+	}
+	if at.Newest, err = newestRun(ctx, r.History, from.View, owner); err == nil {
+		at.Upto, err = r.Store.Horizon(ctx)
+	}
+	return at, err
 }
 
 // scopesAt returns the scopes that the read sees. At its beginning it records them in the place.

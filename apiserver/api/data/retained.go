@@ -52,16 +52,14 @@ func (c *rowCount) within(scopes []rowstore.Scope) []rowstore.Scope {
 
 // checkRetained refuses a cursor if rows of its read were removed since it was made, because newer
 // runs or files replaced them. What these replace depends on counts, releases and quarantines, and
-// all of them may have changed since. So it asks the store. It checks after the page was read, with
-// the newest view. The next cursor records what was checked, so that nothing is checked twice.
-func (in *readRequest) checkRetained(ctx context.Context, r Resource, from *operation.Caller,
+// all of them may have changed since. So it asks the store. A page is checked after it was read,
+// with the newest view. The next cursor records what was checked, so that nothing is checked twice.
+func (in *readRequest) checkRetained(ctx context.Context, r Resource, now *operation.Caller,
 	at *place, whole rowstore.Scope) error {
-	now := *from
-	now.View = r.Client.View()
 	progress := client.RetainingNow(now.View)
 	replaced, err := in.isReplaced(ctx, r, now.View, at, whole)
 	if err == nil && replaced {
-		err = in.checkCounted(ctx, r, &now, at, whole)
+		err = in.checkCounted(ctx, r, now, at, whole)
 	}
 	if err != nil {
 		return err

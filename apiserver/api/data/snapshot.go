@@ -128,12 +128,10 @@ func (p *place) lacksSeen(v *client.View, whole rowstore.Scope, scopes []rowstor
 }
 
 // checkSeen refuses a cursor if its rows were deleted since it was made, or its runs are no longer
-// the latest. It checks after the page was read, with the newest view.
-func (in *readRequest) checkSeen(ctx context.Context, r Resource, from *operation.Caller,
+// the latest. A page is checked after it was read, with the newest view.
+func (in *readRequest) checkSeen(ctx context.Context, r Resource, now *operation.Caller,
 	at *place, whole rowstore.Scope, owner string) error {
-	now := *from
-	now.View = r.Client.View()
-	scopes, err := in.scopes(ctx, r.History, &now, whole, at.Newest)
+	scopes, err := in.scopes(ctx, r.History, now, whole, at.Newest)
 	if err != nil {
 		return err
 	}

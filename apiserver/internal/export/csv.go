@@ -11,7 +11,8 @@ import (
 	"shoal.dev/shoal/pkg/rowstore"
 )
 
-// writeCSV writes a header of all columns that any row has, then the rows.
+// writeCSV writes a header of all columns that any row has, then the rows. Rows that go on behind
+// skipped ones need no header, but have the columns of all.
 func writeCSV(ctx context.Context, w *bufio.Writer, rows Source, o Options) error {
 	form, drafted := csvForm{!o.Unguarded}, &draft{spool: newSpool(o.Disk)}
 	defer drafted.close()
@@ -19,18 +20,19 @@ func writeCSV(ctx context.Context, w *bufio.Writer, rows Source, o Options) erro
 	if err != nil {
 		return err
 	}
-	if o.BOM {
-		if _, err := w.WriteString("\ufeff"); err != nil {
+	record := make([]string, len(t.columns))
+	var line []byte
+	if o.Skip == 0 {
+		if o.BOM {
+			line = append(line, "\ufeff"...)
+		}
+		for i, c := range t.columns {
+			record[i] = form.text(c.name)
+		}
+		line = appendRecord(line, record)
+		if _, err := w.Write(line); err != nil {
 			return err
 		}
-	}
-	record := make([]string, len(t.columns))
-	for i, c := range t.columns {
-		record[i] = form.text(c.name)
-	}
-	line := appendRecord(nil, record)
-	if _, err := w.Write(line); err != nil {
-		return err
 	}
 	if t.kept {
 		return drafted.writeTo(ctx, w, t)

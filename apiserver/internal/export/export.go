@@ -12,6 +12,7 @@ import (
 	"io"
 	"iter"
 
+	"shoal.dev/shoal/pkg/fault"
 	"shoal.dev/shoal/pkg/rowstore"
 )
 
@@ -39,6 +40,9 @@ func (f Format) MediaType() string {
 	return "application/x-ndjson"
 }
 
+// Resumes says whether a file of the format is written row by row, so that it can go on after any.
+func (f Format) Resumes() bool { return f == CSV || f == JSONL }
+
 // MediaTypes are the Content-Types of all formats.
 func MediaTypes() []string {
 	return []string{CSV.MediaType(), JSONL.MediaType(), XLSX.MediaType(), Parquet.MediaType()}
@@ -59,12 +63,15 @@ type Options struct {
 	// Unguarded leaves text that a spreadsheet would take for a formula as it is. Otherwise such
 	// text gets an apostrophe in front (decision 21).
 	Unguarded bool
+	// Skip is how many rows the reader has from an earlier answer, with what comes before them.
+	// They are not written again; 0: it has nothing. csv and jsonl only.
+	Skip int64
 	// Disk is space for rows until all columns are known. nil: the rows are read twice instead.
 	Disk Disk
 }
 
-// Write writes all rows. Besides errors of rows and w, its faults are invalid_request for too many
-// columns, and export_too_large for more than a spreadsheet can hold.
+// Write writes all rows. Too many columns, or too few rows to skip, are invalid_request. More than
+// a spreadsheet can hold is export_too_large. Other errors are those of rows and w.
 func Write(ctx context.Context, w io.Writer, rows Source, o Options) error {
 	out := bufio.NewWriterSize(w, 64<<10)
 	rows = readAhead(rows)
@@ -77,7 +84,7 @@ func Write(ctx context.Context, w io.Writer, rows Source, o Options) error {
 	case Parquet:
 		err = writeParquet(ctx, out, rows, o)
 	default:
-		err = writeJSONL(ctx, out, rows, o.Fields)
+		err = writeJSONL(ctx, out, rows, o)
 	}
 	if err != nil {
 		return err
@@ -85,24 +92,34 @@ func Write(ctx context.Context, w io.Writer, rows Source, o Options) error {
 	return out.Flush()
 }
 
-// eachRow visits the rows until one fails.
-func eachRow(ctx context.Context, rows Source, visit func(json.RawMessage) error) error {
+// eachRow visits the rows until one fails. written is false for the first skip rows. If there are
+// fewer, the fault is invalid_request.
+func eachRow(ctx context.Context, rows Source, skip int64,
+	visit func(row json.RawMessage, written bool) error) error {
+	count := int64(0)
 	for part, err := range rows(ctx) {
 		if err != nil {
 			return err
 		}
 		for _, row := range part {
-			if err := visit(row); err != nil {
+			count++
+			if err := visit(row, count > skip); err != nil {
 				return err
 			}
 		}
 	}
+	if count < skip {
+		return fault.Invalid(fault.InvalidRequest, "skip", "the export has only %d rows", count)
+	}
 	return nil
 }
 
-func writeJSONL(ctx context.Context, w *bufio.Writer, rows Source, fields []string) error {
-	return eachRow(ctx, rows, func(row json.RawMessage) error {
-		line, err := oneLine(row, fields)
+func writeJSONL(ctx context.Context, w *bufio.Writer, rows Source, o Options) error {
+	return eachRow(ctx, rows, o.Skip, func(row json.RawMessage, written bool) error {
+		if !written {
+			return nil
+		}
+		line, err := oneLine(row, o.Fields)
 		if err != nil {
 			return err
 		}

@@ -231,3 +231,50 @@ func TestGuardText(t *testing.T) {
 		}
 	}
 }
+
+// Whatever the rows are, what follows any of them is the rest of the whole file. Columns that only
+// skipped rows have count, too.
+func TestSkippedRows(t *testing.T) {
+	rapid.Check(t, func(rt *rapid.T) {
+		docs := rapid.SliceOf(rapid.MapOf(rapid.SampledFrom([]string{"a", "b", "_c", "d"}),
+			rapid.OneOf(rapid.String(), rapid.Just("\n\"")))).Draw(rt, "docs")
+		rows := make([]string, len(docs))
+		for i, doc := range docs {
+			encoded, err := json.Marshal(doc)
+			if err != nil {
+				rt.Fatal(err)
+			}
+			rows[i] = string(encoded)
+		}
+		skip := rapid.IntRange(0, len(rows)).Draw(rt, "skip")
+		for _, o := range []export.Options{{Format: export.JSONL}, {Format: export.CSV, BOM: true},
+			{Format: export.CSV, First: []string{"first"}},
+			{Format: export.CSV, Fields: []string{"b", "a"}}} {
+			whole, shorter := write(t, o, rows...), o
+			shorter.Skip = int64(skip)
+			rest := write(t, shorter, rows...)
+			head, is := strings.CutSuffix(whole, rest)
+			if !is || skip == 0 && head != "" || skip > 0 && countRows(rt, o, head) != skip {
+				rt.Fatalf("%+v: %q after %d rows of %q", o, rest, skip, whole)
+			}
+			shorter.Skip = int64(len(rows) + 1)
+			var none bytes.Buffer
+			if err := export.Write(t.Context(), &none, parts(rows, 2),
+				shorter); fault.CodeOf(err) != fault.InvalidRequest || none.Len() > 0 {
+				rt.Fatalf("%+v: %v and %d bytes after more rows than there are", o, err, none.Len())
+			}
+		}
+	})
+}
+
+// countRows counts the rows of a csv or jsonl.
+func countRows(rt *rapid.T, o export.Options, file string) int {
+	if o.Format == export.JSONL {
+		return strings.Count(file, "\n")
+	}
+	records, err := csv.NewReader(strings.NewReader(strings.TrimPrefix(file, "\ufeff"))).ReadAll()
+	if err != nil {
+		rt.Fatal(err)
+	}
+	return len(records) - 1
+}

@@ -35,6 +35,7 @@ type table struct {
 	columns []column
 	order   []int // place of each column in the file, by order of discovery
 	rows    Source
+	skip    int64 // of the first rows, which are not visited
 	reader  reader
 	size    *sheetSize // nil: rows are not counted, or have been
 	kept    bool       // the keeper holds all rows
@@ -53,7 +54,7 @@ type keeper interface {
 // there is room, and read again otherwise. encode makes the text of a member's cell.
 func tabulate(ctx context.Context, rows Source, o Options,
 	encode func(*rowstore.Members) string, keep keeper) (*table, error) {
-	t := &table{rows: rows, reader: newReader(o, encode)}
+	t := &table{rows: rows, skip: o.Skip, reader: newReader(o, encode)}
 	if o.Format == XLSX {
 		t.size = &sheetSize{}
 	}
@@ -104,16 +105,17 @@ func (t *table) look(ctx context.Context, keep keeper) error {
 	return err
 }
 
-// readAll visits the cells of all rows. Their places are in order of discovery.
+// readAll visits the cells of all rows but the skipped ones, which may have columns of their own.
+// Their places are in order of discovery.
 func (t *table) readAll(ctx context.Context, visit func([]cell) error) error {
-	return eachRow(ctx, t.rows, func(row json.RawMessage) error {
+	return eachRow(ctx, t.rows, t.skip, func(row json.RawMessage, written bool) error {
 		if t.size != nil {
 			if err := t.size.add(row); err != nil {
 				return err
 			}
 		}
 		cells, err := t.reader.read(row)
-		if err != nil {
+		if err != nil || !written {
 			return err
 		}
 		return visit(cells)

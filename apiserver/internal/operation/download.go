@@ -70,6 +70,9 @@ func (x *exchange) download(answer Download, bytes int) (begins bool) {
 	if answer.Name != "" {
 		x.rc.Response.Header.Set("Content-Disposition", `attachment; filename="`+answer.Name+`"`)
 	}
+	if answer.Cursor != "" {
+		x.rc.Response.Header.Set("Shoal-Cursor", answer.Cursor)
+	}
 	// The server closes the pipe when the client is gone, and drops the connection when the pipe
 	// ends with an error.
 	x.rc.SetBodyStream(struct {

@@ -206,7 +206,10 @@ type Download struct {
 	// Foreign marks bytes that came from a scraped site. Browsers must not treat them as a page of
 	// this server.
 	Foreign bool
-	Write   func(ctx context.Context, w io.Writer) error // runs after the handler has returned
+	// Cursor is what a later call continues this answer with; "": none can. It becomes the header
+	// Shoal-Cursor.
+	Cursor string
+	Write  func(ctx context.Context, w io.Writer) error // runs after the handler has returned
 }
 
 // Streamed is an answer of type T. A short answer is Whole. A long one is written by Write as JSON

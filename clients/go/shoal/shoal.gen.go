@@ -4222,6 +4222,12 @@ type SvcExportDataParams struct {
 
 	// Guard In a csv, put an apostrophe before text that a spreadsheet would take for a formula
 	Guard *bool `form:"guard,omitempty" json:"guard,omitempty"`
+
+	// Cursor The header Shoal-Cursor of an answer that broke off, with all other parameters but skip unchanged; csv and jsonl only
+	Cursor *string `form:"cursor,omitempty" json:"cursor,omitempty"`
+
+	// Skip Whole rows of that answer that arrived; only with cursor
+	Skip *int64 `form:"skip,omitempty" json:"skip,omitempty"`
 }
 
 // SvcExportDataParamsFormat defines parameters for SvcExportData.
@@ -4352,6 +4358,12 @@ type SvcDownloadGroupDataParams struct {
 	// Filters JSON filter: {"price":{"$gt":10}}
 	Filters *string                           `form:"filters,omitempty" json:"filters,omitempty"`
 	Format  *SvcDownloadGroupDataParamsFormat `form:"format,omitempty" json:"format,omitempty"`
+
+	// Cursor The header Shoal-Cursor of an answer that broke off, with all other parameters but skip unchanged; csv and jsonl only
+	Cursor *string `form:"cursor,omitempty" json:"cursor,omitempty"`
+
+	// Skip Whole rows of that answer that arrived; only with cursor
+	Skip *int64 `form:"skip,omitempty" json:"skip,omitempty"`
 }
 
 // SvcDownloadGroupDataParamsFormat defines parameters for SvcDownloadGroupData.
@@ -5505,7 +5517,7 @@ type ClientInterface interface {
 
 	// SvcExportData Returns any number of rows as one file
 	//
-	// The call counts as one call, and as an open stream while it is sent. As in GET /api/scraper/data, rows come in the order in which they were stored, or by sort. They are as of the call. A sorted file scans all rows once for each 50,000 of them. jsonl has each row as stored, one per line. In other formats, columns are the configured fields in their order, then others in order of first appearance. Columns that the server adds (_…) come last. With fields, the columns are exactly those. No cell holds a formula. xlsx has one sheet called data, with at most 100,000 rows and 256 MiB of rows; more gives export_too_large. In xlsx, text is cut at 32,767 characters, and control characters that a sheet cannot hold are replaced. Numbers of more than 15 digits become text. A parquet column has the type of all its values: text, boolean, 64-bit integer or double. If that would change a value, and for objects and arrays, the column is JSON. parquet has at most 2,000 columns, the other formats 16,384. An interrupted answer ends without its last chunk.
+	// The call counts as one call, and as an open stream while it is sent. As in GET /api/scraper/data, rows come in the order in which they were stored, or by sort. They are as of the call. A sorted file scans all rows once for each 50,000 of them. jsonl has each row as stored, one per line. In other formats, columns are the configured fields in their order, then others in order of first appearance. Columns that the server adds (_…) come last. With fields, the columns are exactly those. An interrupted answer ends without its last chunk. If the connection of a csv or jsonl is lost, the rest need not be read from the beginning. Repeat the call with the header Shoal-Cursor of the answer as cursor, and the number of whole rows that arrived as skip. A row of a csv may have line breaks within quotes, and its header is no row. The answer is the rest of the same file: rows as of the first call, in the same columns, without a header. With skip 0 it is the whole file. The cursor is refused with invalid_cursor if rows of the file are gone, or if configured fields or a category were changed. No cell holds a formula. xlsx has one sheet called data, with at most 100,000 rows and 256 MiB of rows; more gives export_too_large. In xlsx, text is cut at 32,767 characters, and control characters that a sheet cannot hold are replaced. Numbers of more than 15 digits become text. A parquet column has the type of all its values: text, boolean, 64-bit integer or double. If that would change a value, and for objects and arrays, the column is JSON. parquet has at most 2,000 columns, the other formats 16,384.
 	//
 	// Corresponds with GET /api/scraper/data/export (the `SvcExportData` operationId).
 	SvcExportData(ctx context.Context, params *SvcExportDataParams, reqEditors ...RequestEditorFn) (*http.Response, error)
@@ -5600,7 +5612,7 @@ type ClientInterface interface {
 
 	// SvcDownloadGroupData Returns the rows of a group's newest runs as one file, data.xlsx
 	//
-	// It has the rows of each scraper's newest run as of the call, with the columns of GET /api/scraper/data/export. No cell holds a formula. xlsx has one sheet called data, with at most 100,000 rows and 256 MiB of rows; more gives export_too_large. In xlsx, text is cut at 32,767 characters, and control characters that a sheet cannot hold are replaced. Numbers of more than 15 digits become text. A parquet column has the type of all its values: text, boolean, 64-bit integer or double. If that would change a value, and for objects and arrays, the column is JSON. parquet has at most 2,000 columns, the other formats 16,384.
+	// It has the rows of each scraper's newest run as of the call, with the columns of GET /api/scraper/data/export. If the connection of a csv or jsonl is lost, the rest need not be read from the beginning. Repeat the call with the header Shoal-Cursor of the answer as cursor, and the number of whole rows that arrived as skip. A row of a csv may have line breaks within quotes, and its header is no row. The answer is the rest of the same file: rows as of the first call, in the same columns, without a header. With skip 0 it is the whole file. The cursor is refused with invalid_cursor if rows of the file are gone, or if configured fields or a category were changed. No cell holds a formula. xlsx has one sheet called data, with at most 100,000 rows and 256 MiB of rows; more gives export_too_large. In xlsx, text is cut at 32,767 characters, and control characters that a sheet cannot hold are replaced. Numbers of more than 15 digits become text. A parquet column has the type of all its values: text, boolean, 64-bit integer or double. If that would change a value, and for objects and arrays, the column is JSON. parquet has at most 2,000 columns, the other formats 16,384.
 	//
 	// Corresponds with GET /api/scraper/data/group/{id}/download (the `SvcDownloadGroupData` operationId).
 	SvcDownloadGroupData(ctx context.Context, id string, params *SvcDownloadGroupDataParams, reqEditors ...RequestEditorFn) (*http.Response, error)
@@ -7336,7 +7348,7 @@ func (c *Client) SvcDiffRuns(ctx context.Context, params *SvcDiffRunsParams, req
 
 // SvcExportData Returns any number of rows as one file
 //
-// The call counts as one call, and as an open stream while it is sent. As in GET /api/scraper/data, rows come in the order in which they were stored, or by sort. They are as of the call. A sorted file scans all rows once for each 50,000 of them. jsonl has each row as stored, one per line. In other formats, columns are the configured fields in their order, then others in order of first appearance. Columns that the server adds (_…) come last. With fields, the columns are exactly those. No cell holds a formula. xlsx has one sheet called data, with at most 100,000 rows and 256 MiB of rows; more gives export_too_large. In xlsx, text is cut at 32,767 characters, and control characters that a sheet cannot hold are replaced. Numbers of more than 15 digits become text. A parquet column has the type of all its values: text, boolean, 64-bit integer or double. If that would change a value, and for objects and arrays, the column is JSON. parquet has at most 2,000 columns, the other formats 16,384. An interrupted answer ends without its last chunk.
+// The call counts as one call, and as an open stream while it is sent. As in GET /api/scraper/data, rows come in the order in which they were stored, or by sort. They are as of the call. A sorted file scans all rows once for each 50,000 of them. jsonl has each row as stored, one per line. In other formats, columns are the configured fields in their order, then others in order of first appearance. Columns that the server adds (_…) come last. With fields, the columns are exactly those. An interrupted answer ends without its last chunk. If the connection of a csv or jsonl is lost, the rest need not be read from the beginning. Repeat the call with the header Shoal-Cursor of the answer as cursor, and the number of whole rows that arrived as skip. A row of a csv may have line breaks within quotes, and its header is no row. The answer is the rest of the same file: rows as of the first call, in the same columns, without a header. With skip 0 it is the whole file. The cursor is refused with invalid_cursor if rows of the file are gone, or if configured fields or a category were changed. No cell holds a formula. xlsx has one sheet called data, with at most 100,000 rows and 256 MiB of rows; more gives export_too_large. In xlsx, text is cut at 32,767 characters, and control characters that a sheet cannot hold are replaced. Numbers of more than 15 digits become text. A parquet column has the type of all its values: text, boolean, 64-bit integer or double. If that would change a value, and for objects and arrays, the column is JSON. parquet has at most 2,000 columns, the other formats 16,384.
 //
 // Corresponds with GET /api/scraper/data/export (the `SvcExportData` operationId).
 func (c *Client) SvcExportData(ctx context.Context, params *SvcExportDataParams, reqEditors ...RequestEditorFn) (*http.Response, error) {
@@ -7561,7 +7573,7 @@ func (c *Client) SvcGetGroupDataClient(ctx context.Context, id string, params *S
 
 // SvcDownloadGroupData Returns the rows of a group's newest runs as one file, data.xlsx
 //
-// It has the rows of each scraper's newest run as of the call, with the columns of GET /api/scraper/data/export. No cell holds a formula. xlsx has one sheet called data, with at most 100,000 rows and 256 MiB of rows; more gives export_too_large. In xlsx, text is cut at 32,767 characters, and control characters that a sheet cannot hold are replaced. Numbers of more than 15 digits become text. A parquet column has the type of all its values: text, boolean, 64-bit integer or double. If that would change a value, and for objects and arrays, the column is JSON. parquet has at most 2,000 columns, the other formats 16,384.
+// It has the rows of each scraper's newest run as of the call, with the columns of GET /api/scraper/data/export. If the connection of a csv or jsonl is lost, the rest need not be read from the beginning. Repeat the call with the header Shoal-Cursor of the answer as cursor, and the number of whole rows that arrived as skip. A row of a csv may have line breaks within quotes, and its header is no row. The answer is the rest of the same file: rows as of the first call, in the same columns, without a header. With skip 0 it is the whole file. The cursor is refused with invalid_cursor if rows of the file are gone, or if configured fields or a category were changed. No cell holds a formula. xlsx has one sheet called data, with at most 100,000 rows and 256 MiB of rows; more gives export_too_large. In xlsx, text is cut at 32,767 characters, and control characters that a sheet cannot hold are replaced. Numbers of more than 15 digits become text. A parquet column has the type of all its values: text, boolean, 64-bit integer or double. If that would change a value, and for objects and arrays, the column is JSON. parquet has at most 2,000 columns, the other formats 16,384.
 //
 // Corresponds with GET /api/scraper/data/group/{id}/download (the `SvcDownloadGroupData` operationId).
 func (c *Client) SvcDownloadGroupData(ctx context.Context, id string, params *SvcDownloadGroupDataParams, reqEditors ...RequestEditorFn) (*http.Response, error) {
@@ -11679,6 +11691,30 @@ func NewSvcExportDataRequest(server string, params *SvcExportDataParams) (*http.
 
 		}
 
+		if params.Cursor != nil {
+
+			if queryFrag, err := runtime.StyleParamWithOptions("form", true, "cursor", *params.Cursor, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationQuery, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			} else {
+				for _, qp := range strings.Split(queryFrag, "&") {
+					rawQueryFragments = append(rawQueryFragments, qp)
+				}
+			}
+
+		}
+
+		if params.Skip != nil {
+
+			if queryFrag, err := runtime.StyleParamWithOptions("form", true, "skip", *params.Skip, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationQuery, Type: "integer", Format: "int64"}); err != nil {
+				return nil, err
+			} else {
+				for _, qp := range strings.Split(queryFrag, "&") {
+					rawQueryFragments = append(rawQueryFragments, qp)
+				}
+			}
+
+		}
+
 		if encoded := queryValues.Encode(); encoded != "" {
 			rawQueryFragments = append(rawQueryFragments, encoded)
 		}
@@ -12630,6 +12666,30 @@ func NewSvcDownloadGroupDataRequest(server string, id string, params *SvcDownloa
 		if params.Format != nil {
 
 			if queryFrag, err := runtime.StyleParamWithOptions("form", true, "format", *params.Format, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationQuery, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			} else {
+				for _, qp := range strings.Split(queryFrag, "&") {
+					rawQueryFragments = append(rawQueryFragments, qp)
+				}
+			}
+
+		}
+
+		if params.Cursor != nil {
+
+			if queryFrag, err := runtime.StyleParamWithOptions("form", true, "cursor", *params.Cursor, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationQuery, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			} else {
+				for _, qp := range strings.Split(queryFrag, "&") {
+					rawQueryFragments = append(rawQueryFragments, qp)
+				}
+			}
+
+		}
+
+		if params.Skip != nil {
+
+			if queryFrag, err := runtime.StyleParamWithOptions("form", true, "skip", *params.Skip, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationQuery, Type: "integer", Format: "int64"}); err != nil {
 				return nil, err
 			} else {
 				for _, qp := range strings.Split(queryFrag, "&") {
@@ -17643,7 +17703,7 @@ type ClientWithResponsesInterface interface {
 
 	// SvcExportDataWithResponse Returns any number of rows as one file
 	//
-	// The call counts as one call, and as an open stream while it is sent. As in GET /api/scraper/data, rows come in the order in which they were stored, or by sort. They are as of the call. A sorted file scans all rows once for each 50,000 of them. jsonl has each row as stored, one per line. In other formats, columns are the configured fields in their order, then others in order of first appearance. Columns that the server adds (_…) come last. With fields, the columns are exactly those. No cell holds a formula. xlsx has one sheet called data, with at most 100,000 rows and 256 MiB of rows; more gives export_too_large. In xlsx, text is cut at 32,767 characters, and control characters that a sheet cannot hold are replaced. Numbers of more than 15 digits become text. A parquet column has the type of all its values: text, boolean, 64-bit integer or double. If that would change a value, and for objects and arrays, the column is JSON. parquet has at most 2,000 columns, the other formats 16,384. An interrupted answer ends without its last chunk.
+	// The call counts as one call, and as an open stream while it is sent. As in GET /api/scraper/data, rows come in the order in which they were stored, or by sort. They are as of the call. A sorted file scans all rows once for each 50,000 of them. jsonl has each row as stored, one per line. In other formats, columns are the configured fields in their order, then others in order of first appearance. Columns that the server adds (_…) come last. With fields, the columns are exactly those. An interrupted answer ends without its last chunk. If the connection of a csv or jsonl is lost, the rest need not be read from the beginning. Repeat the call with the header Shoal-Cursor of the answer as cursor, and the number of whole rows that arrived as skip. A row of a csv may have line breaks within quotes, and its header is no row. The answer is the rest of the same file: rows as of the first call, in the same columns, without a header. With skip 0 it is the whole file. The cursor is refused with invalid_cursor if rows of the file are gone, or if configured fields or a category were changed. No cell holds a formula. xlsx has one sheet called data, with at most 100,000 rows and 256 MiB of rows; more gives export_too_large. In xlsx, text is cut at 32,767 characters, and control characters that a sheet cannot hold are replaced. Numbers of more than 15 digits become text. A parquet column has the type of all its values: text, boolean, 64-bit integer or double. If that would change a value, and for objects and arrays, the column is JSON. parquet has at most 2,000 columns, the other formats 16,384.
 	//
 	// Returns a wrapper object for the known response body format(s).
 	//
@@ -17760,7 +17820,7 @@ type ClientWithResponsesInterface interface {
 
 	// SvcDownloadGroupDataWithResponse Returns the rows of a group's newest runs as one file, data.xlsx
 	//
-	// It has the rows of each scraper's newest run as of the call, with the columns of GET /api/scraper/data/export. No cell holds a formula. xlsx has one sheet called data, with at most 100,000 rows and 256 MiB of rows; more gives export_too_large. In xlsx, text is cut at 32,767 characters, and control characters that a sheet cannot hold are replaced. Numbers of more than 15 digits become text. A parquet column has the type of all its values: text, boolean, 64-bit integer or double. If that would change a value, and for objects and arrays, the column is JSON. parquet has at most 2,000 columns, the other formats 16,384.
+	// It has the rows of each scraper's newest run as of the call, with the columns of GET /api/scraper/data/export. If the connection of a csv or jsonl is lost, the rest need not be read from the beginning. Repeat the call with the header Shoal-Cursor of the answer as cursor, and the number of whole rows that arrived as skip. A row of a csv may have line breaks within quotes, and its header is no row. The answer is the rest of the same file: rows as of the first call, in the same columns, without a header. With skip 0 it is the whole file. The cursor is refused with invalid_cursor if rows of the file are gone, or if configured fields or a category were changed. No cell holds a formula. xlsx has one sheet called data, with at most 100,000 rows and 256 MiB of rows; more gives export_too_large. In xlsx, text is cut at 32,767 characters, and control characters that a sheet cannot hold are replaced. Numbers of more than 15 digits become text. A parquet column has the type of all its values: text, boolean, 64-bit integer or double. If that would change a value, and for objects and arrays, the column is JSON. parquet has at most 2,000 columns, the other formats 16,384.
 	//
 	// Returns a wrapper object for the known response body format(s).
 	//
@@ -24593,7 +24653,7 @@ func (c *ClientWithResponses) SvcDiffRunsWithResponse(ctx context.Context, param
 
 // SvcExportDataWithResponse Returns any number of rows as one file
 //
-// The call counts as one call, and as an open stream while it is sent. As in GET /api/scraper/data, rows come in the order in which they were stored, or by sort. They are as of the call. A sorted file scans all rows once for each 50,000 of them. jsonl has each row as stored, one per line. In other formats, columns are the configured fields in their order, then others in order of first appearance. Columns that the server adds (_…) come last. With fields, the columns are exactly those. No cell holds a formula. xlsx has one sheet called data, with at most 100,000 rows and 256 MiB of rows; more gives export_too_large. In xlsx, text is cut at 32,767 characters, and control characters that a sheet cannot hold are replaced. Numbers of more than 15 digits become text. A parquet column has the type of all its values: text, boolean, 64-bit integer or double. If that would change a value, and for objects and arrays, the column is JSON. parquet has at most 2,000 columns, the other formats 16,384. An interrupted answer ends without its last chunk.
+// The call counts as one call, and as an open stream while it is sent. As in GET /api/scraper/data, rows come in the order in which they were stored, or by sort. They are as of the call. A sorted file scans all rows once for each 50,000 of them. jsonl has each row as stored, one per line. In other formats, columns are the configured fields in their order, then others in order of first appearance. Columns that the server adds (_…) come last. With fields, the columns are exactly those. An interrupted answer ends without its last chunk. If the connection of a csv or jsonl is lost, the rest need not be read from the beginning. Repeat the call with the header Shoal-Cursor of the answer as cursor, and the number of whole rows that arrived as skip. A row of a csv may have line breaks within quotes, and its header is no row. The answer is the rest of the same file: rows as of the first call, in the same columns, without a header. With skip 0 it is the whole file. The cursor is refused with invalid_cursor if rows of the file are gone, or if configured fields or a category were changed. No cell holds a formula. xlsx has one sheet called data, with at most 100,000 rows and 256 MiB of rows; more gives export_too_large. In xlsx, text is cut at 32,767 characters, and control characters that a sheet cannot hold are replaced. Numbers of more than 15 digits become text. A parquet column has the type of all its values: text, boolean, 64-bit integer or double. If that would change a value, and for objects and arrays, the column is JSON. parquet has at most 2,000 columns, the other formats 16,384.
 //
 // Returns a wrapper object for the known response body format(s).
 //
@@ -24788,7 +24848,7 @@ func (c *ClientWithResponses) SvcGetGroupDataClientWithResponse(ctx context.Cont
 
 // SvcDownloadGroupDataWithResponse Returns the rows of a group's newest runs as one file, data.xlsx
 //
-// It has the rows of each scraper's newest run as of the call, with the columns of GET /api/scraper/data/export. No cell holds a formula. xlsx has one sheet called data, with at most 100,000 rows and 256 MiB of rows; more gives export_too_large. In xlsx, text is cut at 32,767 characters, and control characters that a sheet cannot hold are replaced. Numbers of more than 15 digits become text. A parquet column has the type of all its values: text, boolean, 64-bit integer or double. If that would change a value, and for objects and arrays, the column is JSON. parquet has at most 2,000 columns, the other formats 16,384.
+// It has the rows of each scraper's newest run as of the call, with the columns of GET /api/scraper/data/export. If the connection of a csv or jsonl is lost, the rest need not be read from the beginning. Repeat the call with the header Shoal-Cursor of the answer as cursor, and the number of whole rows that arrived as skip. A row of a csv may have line breaks within quotes, and its header is no row. The answer is the rest of the same file: rows as of the first call, in the same columns, without a header. With skip 0 it is the whole file. The cursor is refused with invalid_cursor if rows of the file are gone, or if configured fields or a category were changed. No cell holds a formula. xlsx has one sheet called data, with at most 100,000 rows and 256 MiB of rows; more gives export_too_large. In xlsx, text is cut at 32,767 characters, and control characters that a sheet cannot hold are replaced. Numbers of more than 15 digits become text. A parquet column has the type of all its values: text, boolean, 64-bit integer or double. If that would change a value, and for objects and arrays, the column is JSON. parquet has at most 2,000 columns, the other formats 16,384.
 //
 // Returns a wrapper object for the known response body format(s).
 //

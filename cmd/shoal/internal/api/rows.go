@@ -1,12 +1,11 @@
 package api
 
 import (
-	"bufio"
+	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
 	"iter"
 	"net/http"
 	"net/url"
@@ -31,21 +30,6 @@ type File struct {
 	Unguarded bool // csv text that a spreadsheet takes for a formula is not escaped
 }
 
-// Export streams any number of rows to a file, and returns how many bytes it wrote. What a failed
-// call has written is incomplete.
-func (c *Client) Export(ctx context.Context, q RowQuery, f File, to io.Writer) (int64, error) {
-	answer, err := c.openRows(ctx, q, f)
-	if err != nil {
-		return 0, err
-	}
-	defer func() { _ = answer.Body.Close() }() // read-only
-	n, err := io.CopyBuffer(to, answer.Body, make([]byte, copyBuffer))
-	if err != nil {
-		return n, broken(ctx, err)
-	}
-	return n, nil
-}
-
 const (
 	copyBuffer = 256 << 10
 	maxRow     = 64 << 20 // bytes of a row
@@ -60,35 +44,40 @@ func broken(ctx context.Context, err error) error {
 }
 
 // Rows reads rows one after the other. Each is the JSON document as the server sends it, valid
-// until the next. It ends with the first error.
+// until the next. It ends with the first error. Like Export, it goes on if the rows break off.
 func (c *Client) Rows(ctx context.Context, q RowQuery) iter.Seq2[json.RawMessage, error] {
 	return func(yield func(json.RawMessage, error) bool) {
-		answer, err := c.openRows(ctx, q, File{Format: "jsonl"})
-		if err != nil {
+		_, err := c.Export(ctx, q, File{Format: "jsonl"}, lines(func(line []byte) bool {
+			return yield(line, nil)
+		}))
+		if err != nil && !errors.Is(err, errEnough) {
 			yield(nil, err)
-			return
-		}
-		defer func() { _ = answer.Body.Close() }() // read-only
-		lines := bufio.NewScanner(answer.Body)
-		lines.Buffer(make([]byte, 0, copyBuffer), maxRow)
-		for lines.Scan() {
-			if !yield(lines.Bytes(), nil) {
-				return
-			}
-		}
-		if err := lines.Err(); errors.Is(err, bufio.ErrTooLong) {
-			yield(nil, fmt.Errorf("a row is longer than %d bytes", maxRow))
-		} else if err != nil {
-			yield(nil, broken(ctx, err))
 		}
 	}
 }
 
-// openRows begins the answer of an export.
-func (c *Client) openRows(ctx context.Context, q RowQuery, f File) (*http.Response, error) {
+// lines visits the lines of whole rows, until it returns false.
+type lines func(line []byte) bool
+
+// errEnough ends an export whose reader wants no more.
+var errEnough = errors.New("the reader has enough rows")
+
+// Write implements io.Writer.
+func (visit lines) Write(rows []byte) (int, error) {
+	for line := range bytes.Lines(rows) {
+		if !visit(bytes.TrimSuffix(line, []byte{'\n'})) {
+			return 0, errEnough
+		}
+	}
+	return len(rows), nil
+}
+
+// openRows begins the answer of an export, or of its rest.
+func (c *Client) openRows(ctx context.Context, q RowQuery, f File,
+	from rest) (*http.Response, error) {
 	query := url.Values{"format": {f.Format}}
 	for name, value := range map[string]string{"jobId": q.JobID, "scraperId": q.ScraperID,
-		"groupId": q.GroupID, "filters": q.Filters, "sort": q.Sort} {
+		"groupId": q.GroupID, "filters": q.Filters, "sort": q.Sort, "cursor": from.cursor} {
 		if value != "" {
 			query.Set(name, value)
 		}
@@ -104,8 +93,10 @@ func (c *Client) openRows(ctx context.Context, q RowQuery, f File) (*http.Respon
 	if len(q.Fields) > 0 {
 		query["fields"] = q.Fields
 	}
-	if q.Limit > 0 {
-		query.Set("limit", strconv.FormatInt(q.Limit, 10))
+	for name, n := range map[string]int64{"limit": q.Limit, "skip": from.skip} {
+		if n > 0 {
+			query.Set(name, strconv.FormatInt(n, 10))
+		}
 	}
 	return c.open(ctx, "/api/scraper/data/export", query)
 }

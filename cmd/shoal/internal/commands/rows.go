@@ -40,7 +40,8 @@ func (*Rows) Help() string {
 	return `Rows are streamed, however many there are. jsonl has each row as the server stores it, with the server's keys (_sourceUrl
 and others that begin with _). In the other formats the columns are the configured fields in their order, then all other
 fields of any row, then the server's keys. In csv, text that a spreadsheet would take for a formula gets an apostrophe
-before it; --no-guard leaves it as it is. xlsx has at most 100,000 rows.
+before it; --no-guard leaves it as it is. xlsx has at most 100,000 rows. If the connection breaks, csv and jsonl go on
+after the last whole row, with the rows as they were when the command began.
 
 Examples:
 

@@ -52,6 +52,10 @@ func (s *Server) catalog(document, agentDocument func() ([]byte, error)) []resou
 	subscribing := subscriptions.Resource{Client: c.Client, IDs: c.IDs, Clock: c.Clock,
 		Plans: s.plans, Payments: c.Payments, Logger: c.Logger}
 	accounts, _ := c.Payments.(payment.Accounts) // nil if the provider keeps no accounts
+	portalPath := ""
+	if s.accounts != nil { // otherwise there is no portal
+		portalPath = portal.Path
+	}
 	all := []resource{
 		scrapers.Resource{Client: c.Client, Reader: c.Client, Store: c.Store, Clock: c.Clock,
 			IDs: c.IDs, Guard: c.Guard, Plans: s.plans, ExchangeRates: c.ExchangeRates,
@@ -74,7 +78,8 @@ func (s *Server) catalog(document, agentDocument func() ([]byte, error)) []resou
 			Logger: c.Logger},
 		subscribing,
 		customers.Resource{Client: c.Client, Clock: c.Clock, IDs: c.IDs,
-			Store: c.Store, History: history, Touches: s.touches, Agreement: c.UserAgreement},
+			Store: c.Store, History: history, Touches: s.touches, Agreement: c.UserAgreement,
+			Portal: portalPath},
 		keys.Resource{Client: c.Client, IDs: c.IDs, Clock: c.Clock, Touches: s.touches},
 		notifications.Resource{Client: c.Client},
 		events.Resource{Client: c.Client, Clock: c.Clock, History: history},
@@ -88,7 +93,7 @@ func (s *Server) catalog(document, agentDocument func() ([]byte, error)) []resou
 	}
 	if s.accounts != nil {
 		all = append(all, signin.Resource{Client: c.Client, Accounts: s.accounts,
-			Sessions: s.chain.Auth, Grants: s.grants, Portal: portal.Path,
+			Sessions: s.chain.Auth, Grants: s.grants, Portal: portalPath,
 			Agreement: len(c.UserAgreement) > 0, OpenID: s.signsIn})
 	}
 	return all

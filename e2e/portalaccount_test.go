@@ -6,11 +6,11 @@ import (
 	"encoding/hex"
 	"encoding/json"
 	"fmt"
-	"io"
 	"net/http"
 	"net/http/httptest"
 	"os"
 	"path/filepath"
+	"strconv"
 	"strings"
 	"sync"
 	"testing"
@@ -24,7 +24,9 @@ import (
 // counter is the part of the payment provider that a top-up in a browser needs.
 type counter struct {
 	mu   sync.Mutex
+	made int               // sessions
 	form map[string]string // of the newest session
+	back string            // where browsers find the service; "": no customer comes back
 }
 
 // openCounter starts a counter, and returns the flags for it.
@@ -35,18 +37,21 @@ func openCounter(t *testing.T) (*counter, []string) {
 	server = httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if r.URL.Path != "/v1/checkout/sessions" {
 			w.Header().Set("Content-Type", "text/html")
-			_, _ = io.WriteString(w, "<title>Pay</title><h1>Pay here</h1>")
+			_, _ = fmt.Fprintf(w, "<link rel=icon href=data:,><title>Pay</title><h1>Pay here</h1>"+
+				"<a id=paid href=%q>Pay</a> <a id=left href=%q>Cancel</a>",
+				c.leadsBack("success_url"), c.leadsBack("cancel_url"))
 			return
 		}
 		_ = r.ParseForm() // an unreadable form counts as empty
 		c.mu.Lock()
 		defer c.mu.Unlock()
+		c.made++
 		c.form = map[string]string{}
 		for name := range r.Form {
 			c.form[name] = r.Form.Get(name)
 		}
-		_, _ = fmt.Fprintf(w, `{"id": "cs_1", "url": "%s/pay", "expires_at": %d}`, server.URL,
-			time.Now().Add(24*time.Hour).Unix())
+		_, _ = fmt.Fprintf(w, `{"id": "cs_%d", "url": "%s/pay", "expires_at": %d}`, c.made,
+			server.URL, time.Now().Add(24*time.Hour).Unix())
 	}))
 	t.Cleanup(server.Close)
 	dir := t.TempDir()
@@ -60,11 +65,20 @@ func openCounter(t *testing.T) (*counter, []string) {
 		"--stripe-return-url", "http://localhost", "--stripe-url", server.URL}
 }
 
+// leadsBack returns where the newest session returns to.
+func (c *counter) leadsBack(by string) string {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return strings.Replace(c.form[by], "http://localhost", c.back, 1)
+}
+
 // pays reports the newest session as paid.
 func (c *counter) pays(v *visit) {
 	t := v.person.t
 	t.Helper()
 	c.mu.Lock()
+	made := c.made
+	cents, err := strconv.Atoi(c.form["line_items[0][price_data][unit_amount]"])
 	metadata := map[string]string{}
 	for name, value := range c.form {
 		if member, is := strings.CutPrefix(name, "metadata["); is {
@@ -72,12 +86,15 @@ func (c *counter) pays(v *visit) {
 		}
 	}
 	c.mu.Unlock()
-	told, err := json.Marshal(map[string]any{"id": "evt_1", "object": "event",
+	if err != nil {
+		t.Fatal(err)
+	}
+	told, err := json.Marshal(map[string]any{"id": fmt.Sprint("evt_", made), "object": "event",
 		"type": "checkout.session.completed", "created": time.Now().Unix(),
-		"data": map[string]any{"object": map[string]any{"id": "cs_1",
+		"data": map[string]any{"object": map[string]any{"id": fmt.Sprint("cs_", made),
 			"object": "checkout.session", "mode": "payment", "status": "complete",
-			"payment_status": "paid", "amount_total": 2550, "currency": "eur",
-			"payment_intent": "pi_1", "metadata": metadata}}})
+			"payment_status": "paid", "amount_total": cents, "currency": "eur",
+			"payment_intent": fmt.Sprint("pi_", made), "metadata": metadata}}})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -9,6 +9,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/chromedp/cdproto/cdp"
 	"github.com/chromedp/cdproto/webauthn"
 	"github.com/chromedp/chromedp"
 
@@ -145,8 +146,12 @@ func (d device) challenge() string {
 	return asked.Challenge
 }
 
+// noPasskey is what the page says of a passkey that is not accepted.
+const noPasskey = "This passkey signs nobody in: try again, or use the password."
+
 // TestPasskeysInABrowser follows a person with a device: a passkey is made, signs in, and is
-// removed. Signatures made for another place are refused, and each signature works only once.
+// removed. Signatures made for another place or by a copy are refused, and each signature works only
+// once.
 func TestPasskeysInABrowser(t *testing.T) {
 	t.Parallel()
 	p, s, product := atSignIn(t)
@@ -199,13 +204,19 @@ func TestPasskeysInABrowser(t *testing.T) {
 	d.leaves()
 	d.refusesOthers()
 	d.enters()
+	d.leaves()
+	counted := d.signedOnly(0) // a copy of it would count on from when it was made
+	p.clicks("#passkey")
+	d.refused(noPasskey)
+	d.signedOnly(counted)
+	d.enters()
 
 	p.opens("/sign-in/passkeys", "Passkeys")
 	p.clicks("main form button.second")
 	p.sees(`document.querySelector("main").innerText.includes("There are none yet.")`)
 	d.leaves()
 	p.clicks("#passkey")
-	p.sees(`document.querySelector("#passkey-problem:not([hidden])")?.innerText`)
+	d.refused(noPasskey)
 	if asks[string](p, `location.pathname`) != "/sign-in" {
 		t.Error("a passkey that was removed has signed in")
 	}
@@ -241,4 +252,30 @@ func (d device) refusesOthers() {
 		}
 	}
 	d.leaves()
+}
+
+// addsPasskey is WebAuthn.addCredential without the members that this authenticator refuses.
+var addsPasskey = cdp.Command[map[string]any, cdp.Empty]{Method: webauthn.CommandAddCredential}
+
+// signedOnly sets how often the device says that its only passkey has signed, and returns how often
+// it has.
+func (d device) signedOnly(times float64) (before float64) {
+	d.t.Helper()
+	held, err := chromedp.Call(d.ctx, webauthn.GetCredentials,
+		webauthn.GetCredentialsParams{AuthenticatorID: d.id})
+	if err != nil || len(held.Credentials) != 1 {
+		d.t.Fatalf("the device has %v: %v", held, err)
+	}
+	passkey := held.Credentials[0]
+	if _, err := chromedp.Call(d.ctx, webauthn.RemoveCredential, webauthn.RemoveCredentialParams{
+		AuthenticatorID: d.id, CredentialID: passkey.CredentialID}); err != nil {
+		d.t.Fatal(err)
+	}
+	if _, err := chromedp.Call(d.ctx, addsPasskey, map[string]any{"authenticatorId": d.id,
+		"credential": map[string]any{"credentialId": passkey.CredentialID,
+			"isResidentCredential": true, "rpId": passkey.RpID, "privateKey": passkey.PrivateKey,
+			"userHandle": passkey.UserHandle, "signCount": times}}); err != nil {
+		d.t.Fatal(err)
+	}
+	return passkey.SignCount
 }

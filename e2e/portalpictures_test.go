@@ -27,8 +27,8 @@ const (
 	pictureTall   = int64(6000) // pixels
 )
 
-// shows compares a whole page with its goldens, light and dark, wide and narrow, and checks it with
-// axe-core.
+// shows compares a whole page with its goldens, light and dark, wide and narrow. It checks the
+// contrast, and everything that axe-core does.
 func (p *person) shows(name string) {
 	p.t.Helper()
 	for _, width := range []int64{1280, 390} {
@@ -55,7 +55,9 @@ func (p *person) shows(name string) {
 				p.t.Fatal(err)
 			}
 			p.compare(fmt.Sprintf("%s-%d-%s.png", name, width, scheme), picture)
-			p.judge(fmt.Sprintf("%s, %d wide, %s", name, width, scheme))
+			as := fmt.Sprintf("%s, %d wide, %s", name, width, scheme)
+			p.reads(as)
+			p.judge(as)
 		}
 	}
 	p.do(chromedp.EmulateViewport(1280, 900))

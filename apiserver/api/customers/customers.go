@@ -32,6 +32,8 @@ type Resource struct {
 	Touches *auth.Touches
 	// Agreement is the operator's user agreement, an HTML document; nil: none.
 	Agreement []byte
+	// Portal is the path of the web portal, to which a checkout leads back; "": there is none.
+	Portal string
 }
 
 // Operations lists all operations, in the order of the specification.

@@ -18,32 +18,32 @@ const html = "text/html; charset=utf-8"
 var files embed.FS
 
 // page is the content of a public page.
-type page struct{ Title, Text string }
+type page struct{ Title, Text, Portal string }
 
 // userAgreement is GET /api/customer/user-agreement.
 func (r Resource) userAgreement() *operation.Operation {
 	document := r.Agreement
 	if document == nil {
-		document = render(page{"User agreement", "The operator of this server has published no " +
-			"user agreement. Ask them under which terms you may use it."})
+		document = render(page{Title: "User agreement", Text: "The operator of this server has " +
+			"published no user agreement. Ask them under which terms you may use it."})
 	}
 	return public("svc_user_agreement", "GET /api/customer/user-agreement",
 		"Shows the user agreement", document)
 }
 
 // subscribed is GET /api/customer/subscription/success.
-func (Resource) subscribed() *operation.Operation {
+func (r Resource) subscribed() *operation.Operation {
 	return public("svc_subscription_success", "GET /api/customer/subscription/success",
-		"Shows that a checkout was completed", render(page{"Thank you",
-			"Your checkout is complete. Your account shows it once the payment has been " +
-				"confirmed. You can close this page."}))
+		"Shows that a checkout was completed", render(page{Title: "Thank you",
+			Text: "Your checkout is complete. Your account shows it once the payment has " +
+				"been confirmed.", Portal: r.Portal}))
 }
 
 // paymentCanceled is GET /api/customer/payment/canceled.
-func (Resource) paymentCanceled() *operation.Operation {
+func (r Resource) paymentCanceled() *operation.Operation {
 	return public("svc_payment_canceled", "GET /api/customer/payment/canceled",
-		"Shows that a checkout was canceled", render(page{"Payment canceled",
-			"Nothing was charged. You can close this page, and try again at any time."}))
+		"Shows that a checkout was canceled", render(page{Title: "Payment canceled",
+			Text: "Nothing was charged. You can try again at any time.", Portal: r.Portal}))
 }
 
 // public serves a page to anyone.

@@ -7,6 +7,9 @@ const bytes = (text) => Uint8Array.from(
 const text = (buffer) => btoa(String.fromCharCode(...new Uint8Array(buffer)))
   .replaceAll("+", "-").replaceAll("/", "_").replaceAll("=", "");
 
+// sentence has a text begin and end as one.
+const sentence = (said) => said[0].toUpperCase() + said.slice(1).replace(/([^.])$/, "$1.");
+
 // call posts JSON, and has an error say what the service says.
 async function call(path, body) {
   const answer = await fetch(path, { method: "POST", headers: { "Content-Type": "application/json" },
@@ -14,7 +17,7 @@ async function call(path, body) {
   const told = await answer.json().catch(() => ({}));
   if (!answer.ok) {
     const detail = told.detail || "The service does not answer. Try again.";
-    throw new Error(detail.replace("currentPassword:", "The password"));
+    throw new Error(sentence(detail.replace("currentPassword:", "The password")));
   }
   return told;
 }

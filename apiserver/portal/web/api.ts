@@ -1,5 +1,5 @@
 // The API, as the portal calls it. No rule of the product is here: what is refused is told.
-import type { Problem, ProblemItem } from "./schema.gen";
+import type { Problem, ProblemItem, Scraper, ScraperCursorPage } from "./schema.gen";
 import { pause } from "./show";
 import { texts } from "./texts";
 import { sentence, told } from "./words";
@@ -136,6 +136,21 @@ export const rounds = (said: string) =>
 function exact(_name: string, value: unknown, context?: { source?: string }): unknown {
   const said = context?.source;
   return raw && typeof value === "number" && said && rounds(said) ? raw(said) : value;
+}
+
+const mostOfPage = 1_000; // scrapers that one call answers
+
+/** The customer's scrapers, newest first: all, or at least as many as are wanted. */
+export async function readScrapers(signal: AbortSignal, most = Infinity): Promise<Scraper[]> {
+  const all: Scraper[] = [];
+  let cursor: string | undefined;
+  do {
+    const page: ScraperCursorPage = await call("GET", "/api/scraper/list",
+      { query: { cursor, limit: mostOfPage }, signal });
+    all.push(...page.items);
+    cursor = page.nextCursor ?? undefined;
+  } while (cursor && all.length < most);
+  return all;
 }
 
 /** What an answer refuses. */

@@ -1,7 +1,7 @@
 // What starts by itself, as a month of days.
 import { useSignal } from "@preact/signals";
-import type { Group, Scraper, ScraperCursorPage, Starts } from "./schema.gen";
-import { call } from "./api";
+import type { Group, Scraper, Starts } from "./schema.gen";
+import { call, readScrapers } from "./api";
 import { startOf } from "./groups";
 import { resynced, Shown, useLoaded } from "./load";
 import { address, go, place } from "./route";
@@ -19,18 +19,6 @@ interface Entry {
 
 const most = { scrapers: 1_000, groups: 60 }; // of which starts are shown, and asked for
 
-async function readScrapers(signal: AbortSignal): Promise<Scraper[]> {
-  const all: Scraper[] = [];
-  let cursor: string | undefined;
-  do {
-    const page: ScraperCursorPage = await call("GET", "/api/scraper/list",
-      { query: { cursor }, signal });
-    all.push(...page.items);
-    cursor = page.nextCursor ?? undefined;
-  } while (cursor && all.length < most.scrapers);
-  return all;
-}
-
 const dayLong = 86_400_000;
 const later = (from: Date, days: number) => {
   const to = new Date(from);
@@ -41,7 +29,7 @@ const later = (from: Date, days: number) => {
 /** What there is, and what comes again from a day until another. */
 async function readEntries(begin: Date, end: Date, signal: AbortSignal): Promise<Entry[]> {
   const [groups, scrapers] = await Promise.all([
-    call<Group[]>("GET", "/api/scraper/group/list", { signal }), readScrapers(signal)]);
+    call<Group[]>("GET", "/api/scraper/group/list", { signal }), readScrapers(signal, most.scrapers)]);
   const entries: Entry[] = [];
   const past = groups.filter((g) => g.startType !== "NONE" && g.scraperCount > 0)
     .slice(0, most.groups);

@@ -2,8 +2,8 @@
 import { useSignal } from "@preact/signals";
 import { useEffect } from "preact/hooks";
 import { failures, type Group, type Job, type JobCursorPage, type JobPage, type LinkError,
-  type RunEstimate, type Scraper, type ScraperCursorPage } from "./schema.gen";
-import { call, newKey, queuedAbout, Refused } from "./api";
+  type RunEstimate, type Scraper } from "./schema.gen";
+import { call, newKey, queuedAbout, readScrapers, Refused } from "./api";
 import { draft } from "./draft";
 import { Cursor } from "./kit";
 import { refused, resynced, Shown, Trouble, useLoaded } from "./load";
@@ -14,19 +14,12 @@ import { texts } from "./texts";
 
 const names = { most: 1_000 }; // of scrapers that are asked for
 
+type Names = Map<string, string>;
+
 /** The names of scrapers, by their id; one without is shown by its id. */
-function useNames(): Map<string, string> {
-  const read = useLoaded(async (signal) => {
-    const known = new Map<string, string>();
-    let cursor: string | undefined;
-    do {
-      const page: ScraperCursorPage = await call("GET", "/api/scraper/list",
-        { query: { cursor }, signal });
-      page.items.forEach((s) => known.set(s.id, s.name));
-      cursor = page.nextCursor ?? undefined;
-    } while (cursor && known.size < names.most);
-    return known;
-  }, [resynced.value]);
+export function useNames(): Names {
+  const read = useLoaded(async (signal) => new Map((await readScrapers(signal, names.most))
+    .map((s) => [s.id, s.name])), [resynced.value]);
   return read.value ?? new Map();
 }
 
@@ -57,8 +50,7 @@ function State(props: { state: string }) {
 const cost = (micros: number | null) => micros === null ? "–" : money(micros);
 
 /** A table of runs. */
-export function RunTable(props: { runs: Job[] }) {
-  const known = useNames();
+export function RunTable(props: { runs: Job[]; names: Names }) {
   return <div class="scroll" tabIndex={0} role="region" aria-label={texts.runsCaption}>
     <table class="runs">
       <caption class="unseen">{texts.runsCaption}</caption>
@@ -73,7 +65,7 @@ export function RunTable(props: { runs: Job[] }) {
         return <tr key={run.id}>
           <td><a href={address(`/runs/${run.scraperId}/${run.id}`)}>
             {when(run.started ?? run.queued)}</a></td>
-          <td><Scraped value={known.get(run.scraperId) ?? run.scraperId} most={60} /></td>
+          <td class="wide"><Scraped value={props.names.get(run.scraperId) ?? run.scraperId} most={60} /></td>
           <td><State state={run.state} />{run.quarantineReason && ` (${texts.held})`}</td>
           <td class="n"><a href={address(`/rows/${run.groupId}`, { job: run.id })}>
             {count(run.itemsQuantity)}</a></td>
@@ -96,10 +88,9 @@ function filtersOf(query: URLSearchParams): string | undefined {
 }
 
 /** Which runs are shown. What is chosen stands in the address. */
-function Which() {
+function Which(props: { names: Names }) {
   const groups = useLoaded((signal) => call<Group[]>("GET", "/api/scraper/group/list",
     { signal }), [resynced.value]);
-  const known = useNames();
   const query = place.value.query;
   const choose = (name: string, value: string) => {
     const next = new URLSearchParams(query);
@@ -127,7 +118,7 @@ function Which() {
     {one("groupId", texts.group, texts.anyGroup,
       choices(groups.value ?? []))}
     {one("scraperId", texts.scraper, texts.anyScraper,
-      choices([...known].map(([id, name]) => ({ id, name }))))}
+      choices([...props.names].map(([id, name]) => ({ id, name }))))}
   </form>;
 }
 
@@ -135,6 +126,7 @@ const sizes = { page: 50 };
 
 /** The history. */
 export function Runs() {
+  const known = useNames();
   const filters = filtersOf(place.value.query);
   const ask = async ({ cursor }: { cursor?: string }, signal?: AbortSignal):
   Promise<JobCursorPage> => {
@@ -150,10 +142,10 @@ export function Runs() {
   };
   return <>
     <h1 tabIndex={-1}>{texts.runsTitle}</h1>
-    <Which />
+    <Which names={known} />
     <Cursor<Job, JobCursorPage> ask={ask} reasons={[filters, resynced.value]}>{(all) => all.length > 0
       // by pages one comes twice where there is another run meanwhile
-      ? <RunTable runs={[...new Map(all.map((run) => [run.id, run])).values()]} />
+      ? <RunTable runs={[...new Map(all.map((run) => [run.id, run])).values()]} names={known} />
       : filters ? <p role="status">{texts.runsNoneSo}</p>
       : <p>{texts.runsNone} <a href={address("/")}>{texts.startTitle}</a></p>}</Cursor>
   </>;

@@ -8,7 +8,7 @@ import { entriesKept, useEntry } from "./entries";
 import { paste } from "./kit";
 import { refused, resynced, Trouble, useLoaded } from "./load";
 import { address, go, stays } from "./route";
-import { RunTable } from "./runs";
+import { RunTable, useNames } from "./runs";
 import { count, entered, Fact, money, parseMoney, Scraped } from "./show";
 import { texts } from "./texts";
 import { building } from "./texts.builder";
@@ -50,6 +50,7 @@ export function Start() {
   const busy = useSignal(false);
   const runs = useLoaded((signal) => call<JobCursorPage>("GET", "/api/scraper/load-history/all",
     { query: { limit: 5 }, signal }), [resynced.value]);
+  const known = useNames();
   const show = async (event?: Event) => {
     event?.preventDefault();
     if (busy.value) {
@@ -97,7 +98,7 @@ export function Start() {
     {runs.error ? <Trouble error={runs.error} again={runs.again} />
       : runs.value && runs.value.items.length > 0 && <section>
         <h2>{texts.recentRuns}</h2>
-        <RunTable runs={runs.value.items} />
+        <RunTable runs={runs.value.items} names={known} />
         <p><a href={address("/runs")}>{texts.allRuns}</a></p>
       </section>}
   </>;

@@ -101,6 +101,11 @@ export function listen(): void {
       open();
     }
   });
+  addEventListener("pageshow", (event) => {
+    if (event.persisted) {
+      location.reload(); // the browser's way back shows it as it was left
+    }
+  });
   effect(() => {
     resynced.value; // the reason to read it
     call<Wallet>("GET", "/api/wallet").then((read) => { wallet.value = read; },

@@ -50,7 +50,8 @@ export const texts = {
   topUpPay: "Go to the payment",
   topUpLeads: "You are being taken to the payment.",
   topUpStates: {
-    OPEN: "The payment has not arrived yet. The balance grows when it does.",
+    OPEN: "The payment has not arrived yet. If you have paid, the balance grows when it does. "
+      + "If you have not, nothing was charged.",
     APPLIED: "The payment has arrived, and the balance has grown.",
     EXPIRED: "The payment page has expired. No money moved.",
     FAILED: "The payment has failed. No money moved.",

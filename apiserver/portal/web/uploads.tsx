@@ -1,8 +1,8 @@
 // Files of one's own become rows: what is sent, how far it is, and what became of it.
 import { batch, computed, effect, signal, useSignal } from "@preact/signals";
 import { useEffect, useRef } from "preact/hooks";
-import type { FileParts, Group, NewFileScraper, Scraper, ScraperCursorPage, SentFile } from "./schema.gen";
-import { apiAddress, call, newKey, refusal, Refused, signIn } from "./api";
+import type { FileParts, Group, NewFileScraper, Scraper, SentFile } from "./schema.gen";
+import { apiAddress, call, newKey, readScrapers, refusal, Refused, signIn } from "./api";
 import { useEntry } from "./entries";
 import { Came, Do, Entry, Form, named, Select, Table, useAct } from "./kit";
 import { resynced, Shown, Trouble, useLoaded } from "./load";
@@ -142,24 +142,12 @@ Promise<T> {
   return end();
 }
 
-async function readFiles(signal: AbortSignal): Promise<Scraper[]> {
-  const all: Scraper[] = [];
-  let cursor: string | undefined;
-  do {
-    const page: ScraperCursorPage = await call("GET", "/api/scraper/list",
-      { query: { cursor }, signal });
-    all.push(...page.items.filter((s) => s.type === "FILE"));
-    cursor = page.nextCursor ?? undefined;
-  } while (cursor);
-  return all;
-}
-
 /** Where a person sends files. */
 export function Uploads() {
   const read = useLoaded(async (signal) => {
-    const [groups, files] = await Promise.all([
-      call<Group[]>("GET", "/api/scraper/group/list", { signal }), readFiles(signal)]);
-    return { groups, files };
+    const [groups, scrapers] = await Promise.all([
+      call<Group[]>("GET", "/api/scraper/group/list", { signal }), readScrapers(signal)]);
+    return { groups, files: scrapers.filter((s) => s.type === "FILE") };
   }, [resynced.value]);
   return <>
     <h1 tabIndex={-1}>{texts.uploads}</h1>

@@ -28,7 +28,7 @@ export function Wallet() {
     <h2>{texts.topUp}</h2>
     {takesPayments ? <TopUp /> : <p>{texts.topUpNone}</p>}
     <h2>{texts.ledger}</h2>
-    <Cursor<Transaction> reasons={[resynced.value]}
+    <Cursor<Transaction> reasons={[resynced.value, topUp.value]}
       ask={(at, signal) => call("GET", "/api/wallet/transactions/all", { query: { ...at, limit: 50 }, signal })}>
       {(entries) => <Ledger entries={entries} />}</Cursor>
     <p class="actions">
@@ -89,8 +89,8 @@ function Paid(props: { session: string; forget: () => void }) {
   [props.session, told, resynced.value]);
   return <Shown of={read}>{({ status }) => <p class="note" role="status">
     {texts.topUpStates[status] ?? status}{" "}
-    {status !== "OPEN" && <button type="button" class="plain" onClick={props.forget}>
-      {texts.understood}</button>}</p>}</Shown>;
+    <button type="button" class="plain" onClick={props.forget}>
+      {texts.understood}</button></p>}</Shown>;
 }
 
 function Ledger(props: { entries: Transaction[] }) {

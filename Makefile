@@ -161,7 +161,7 @@ CLUSTER := SHOAL_CLUSTER_SUITE=1 $(GO_TEST) $(VETTED) $(SHORT) -p 1 -count=1 -ti
 cluster: stores endtoend
 
 # What the API asks the row store about rows: tests that run on both.
-OF_ROWS := '^Test(Export|Download|KeptExports|KeptExportsOfLatestRuns|PutCategory|ReadByCategory|ReadsOfASharedGroup|SharedScraperThatWasMoved|Receipt|ReceiptGoesWithItsRow|DeleteRun|DeleteRunUnderWay|DeleteWithData|DeleteGroup|CursorsOfHeldRuns|CursorsOfChangedRetention|CursorsOfExpiringRuns|CursorsOfPassedOverRuns|CursorsOfRetainedRuns|CursorsOfDeletedRows|CursorsOfRunsOfDeletedOnes|ReadByCursor|Group)$$'
+OF_ROWS := '^Test(Export|ExportsGoOn|Download|KeptExports|KeptExportsOfLatestRuns|PutCategory|ReadByCategory|ReadsOfASharedGroup|SharedScraperThatWasMoved|Receipt|ReceiptGoesWithItsRow|DeleteRun|DeleteRunUnderWay|DeleteWithData|DeleteGroup|CursorsOfHeldRuns|CursorsOfChangedRetention|CursorsOfExpiringRuns|CursorsOfPassedOverRuns|CursorsOfRetainedRuns|CursorsOfDeletedRows|CursorsOfRunsOfDeletedOnes|ReadByCursor|Group)$$'
 
 # What one service holds, by itself: its tests mostly wait for it. Short runs do not measure a cluster.
 stores:

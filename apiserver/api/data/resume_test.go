@@ -201,7 +201,7 @@ func TestExportsOfRowsThatWent(t *testing.T) {
 	} {
 		for _, format := range []string{"csv", "jsonl"} {
 			t.Run(name+", "+format, func(t *testing.T) {
-				r := startRetaining(t)
+				r := startRetaining(t, apitest.NewStore(t))
 				r.Client.Must(t, client.PutRetention{Customer: "alice", Scraper: r.shop, Count: 1})
 				r.rest(t)
 				r.work(t, work.Expire, func([]byte) []byte { // all rows expire soon

@@ -14,7 +14,7 @@ type Members = document.Members
 // MembersOf returns Members before the first member of a row. What it yields shares the row's
 // memory, so the row must not change any more.
 func MembersOf(row json.RawMessage) Members {
-	return document.Of(unsafe.String(unsafe.SliceData(row), len(row)))
+	return document.AllOf(unsafe.String(unsafe.SliceData(row), len(row)))
 }
 
 // TextOf decodes a member's value; ok is false if it is not a string.

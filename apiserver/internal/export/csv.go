@@ -79,10 +79,14 @@ func (f csvForm) cell(m *rowstore.Members) string {
 	case !plain:
 		return f.text(text)
 	}
-	if text = f.guard(text); text == "" || plainStart(text) && strings.IndexByte(text, ',') < 0 {
-		return text
+	switch guarded := f.guard(text); {
+	case guarded == "" || plainStart(guarded) && strings.IndexByte(guarded, ',') < 0:
+		return guarded
+	case len(guarded) == len(text):
+		return m.Value // with JSON's quotes, and nothing in it differs in a csv
+	default:
+		return `"` + guarded + `"`
 	}
-	return `"` + text + `"`
 }
 
 // text encodes a text for the file.

@@ -200,12 +200,13 @@ func (c *parquetChunk) fill(rows int, cells string, encode func(value string) pa
 	none := parquet.NullValue().Level(0, 0, c.place)
 	c.values = slices.Grow(c.values[:0], rows)[:rows]
 	for i := range c.values {
-		c.values[i] = none
-		if cells == "" {
-			continue
+		size := 0
+		if cells != "" {
+			size = cutNumber(&cells)
 		}
-		size := cutNumber(&cells)
-		if value := cells[:size]; size > 0 && value != "null" {
+		if value := cells[:size]; size == 0 || value == "null" {
+			c.values[i] = none
+		} else {
 			c.values[i] = encode(value).Level(0, 1, c.place)
 		}
 		cells = cells[size:]

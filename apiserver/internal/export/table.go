@@ -182,15 +182,16 @@ func (r *reader) read(row json.RawMessage) ([]cell, error) {
 	r.cells = r.cells[:0]
 	r.members = rowstore.MembersOf(row)
 	m := &r.members
-	for n := 0; n < len(r.shape) && m.NextAs(r.shape[n]) || m.Next(); n++ {
-		if n == len(r.shape) || r.shape[n] != m.Written() {
-			// copies, which do not keep the whole row alive
-			name, written := strings.Clone(m.Key), strings.Clone(m.Written())
-			r.shape, r.places = append(r.shape[:n], written), append(r.places[:n], r.place(name))
-			if len(r.columns) > r.most {
-				return nil, fault.Invalid(fault.InvalidRequest, "format",
-					"the rows have more than %d columns; name some as fields, or take jsonl",
-					r.most)
+	for n := 0; ; n++ {
+		known := n < len(r.shape)
+		if !known || !m.NextAs(r.shape[n]) {
+			if !m.Next() {
+				break
+			}
+			if !known || r.shape[n] != m.Written() {
+				if err := r.reshape(n); err != nil {
+					return nil, err
+				}
 			}
 		}
 		if place := r.places[n]; place >= 0 {
@@ -204,6 +205,18 @@ func (r *reader) read(row json.RawMessage) ([]cell, error) {
 		return nil, errNotARow
 	}
 	return r.cells, nil
+}
+
+// reshape makes the current member the row's member n, and the last known so far.
+func (r *reader) reshape(n int) error {
+	// copies, which do not keep the whole row alive
+	name, written := strings.Clone(r.members.Key), strings.Clone(r.members.Written())
+	r.shape, r.places = append(r.shape[:n], written), append(r.places[:n], r.place(name))
+	if len(r.columns) > r.most {
+		return fault.Invalid(fault.InvalidRequest, "format",
+			"the rows have more than %d columns; name some as fields, or take jsonl", r.most)
+	}
+	return nil
 }
 
 // place is the place of a member's column, -1 if it has none.

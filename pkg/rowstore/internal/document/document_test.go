@@ -26,16 +26,17 @@ func TestMembers(t *testing.T) {
 		`{"a":"x\`:                          nil,
 		`{"a":[1`:                           nil,
 	} {
-		var got []string
-		m := Of(doc)
-		for m.Next() {
-			got = append(got, m.Key, m.Value)
-		}
-		if m.Whole() {
-			got = append(got, "whole")
-		}
-		if diff := cmp.Diff(want, got); diff != "" {
-			t.Errorf("%s: %s", doc, diff)
+		for name, m := range map[string]Members{"Of": Of(doc), "AllOf": AllOf(doc)} {
+			var got []string
+			for m.Next() {
+				got = append(got, m.Key, m.Value)
+			}
+			if m.Whole() {
+				got = append(got, "whole")
+			}
+			if diff := cmp.Diff(want, got); diff != "" {
+				t.Errorf("%s %s: %s", name, doc, diff)
+			}
 		}
 	}
 }
@@ -95,7 +96,7 @@ func goAlong(t *testing.T, doc string) {
 		for m := Of(other); m.Next(); {
 			written = append(written, m.Written())
 		}
-		m, along := Of(doc), Of(doc)
+		m, along := Of(doc), AllOf(doc)
 		for i := 0; m.Next(); i++ {
 			if i == len(written) || !along.NextAs(written[i]) {
 				along.Next()

@@ -250,7 +250,7 @@ RATIO_ROWS    ?= 2000000
 readback:
 	go test ./apiserver/api/data -count=1 -run TestReadBack -readback-rows $(READBACK_ROWS) -v -timeout 4h
 	go test ./apiserver/api/data -count=1 -run TestMemoryOfExports -memory-rows $(READBACK_ROWS) -v -timeout 2h
-	go test ./apiserver/api/data -run '^$$' -bench Export -export-rows $(EXPORT_ROWS) -benchtime 5x -timeout 2h
+	go test ./apiserver/api/data -run '^$$' -bench Export -export-rows $(EXPORT_ROWS) -benchtime 20x -timeout 2h
 	go test ./apiserver/api/data -count=1 -run TestSortedWalk -walk-rows $(READBACK_ROWS) -v -timeout 2h
 	go test ./apiserver/api/data -count=1 -run TestReadsWith -ratio-rows $(RATIO_ROWS) -v -timeout 6h
 	go test ./apiserver/api/sites -count=1 -run TestLargestSite -site-links $(READBACK_ROWS) -v -timeout 1h

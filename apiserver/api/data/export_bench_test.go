@@ -50,9 +50,9 @@ func BenchmarkExport(b *testing.B) {
 	b.Run("clickhouse", func(b *testing.B) { benchExport(b, server, false) })
 }
 
-// benchExport fails if judged is set and an export has less than its part of the scan's speed, both
-// by the clock and by processor time. Other load disturbs the clock, and processor time says less
-// of an export that works on several processors.
+// benchExport measures each format. If judged is set, it fails if an export is too slow both by the
+// clock and by processor time. Other load disturbs the clock, and processor time says less of an
+// export that works on several processors.
 func benchExport(b *testing.B, store rowstore.Store, judged bool) {
 	job := newBenchJob()
 	putBenchRows(b, store, job, 0, *benchRows)

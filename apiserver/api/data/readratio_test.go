@@ -37,8 +37,8 @@ const (
 )
 
 // TestReadsWithCategoriesAndShares: a reader of a shared group gets by categories what the owner
-// gets by the same filter. It logs processor and wall-clock time of both. Of many rows, the reader's
-// read fails if it takes more than 1.1 times the owner's processor time. ClickHouse's share counts
+// gets by the same filter. It logs processor and wall-clock time of both. With many rows, it fails
+// if the reader takes more than 1.1 times the owner's processor time. ClickHouse's share counts
 // with -ratio-server only.
 func TestReadsWithCategoriesAndShares(t *testing.T) { onStores(t, compareReads) }
 

@@ -240,13 +240,25 @@ func (s *Server) Run(t *testing.T, scenarios ...Scenario) {
 	for _, sc := range scenarios {
 		t.Run(sc.Name, func(t *testing.T) {
 			t.Helper()
-			sc.hold(t, s.Call(t, sc))
+			sc.hold(t, s.send(t, sc))
 		})
 	}
 }
 
-// Call sends a scenario's request.
+// Call sends a scenario's request. It checks the answer if the scenario has a status.
 func (s *Server) Call(t *testing.T, sc Scenario) Answer {
+	t.Helper()
+	a := s.send(t, sc)
+	if sc.Status != 0 {
+		sc.hold(t, a)
+	} else if sc.Code != "" || sc.Has != nil || sc.Lacks != nil || sc.Headers != nil ||
+		sc.Check != nil {
+		t.Fatalf("%s: what is wanted of the answer needs a status", sc.Do)
+	}
+	return a
+}
+
+func (s *Server) send(t *testing.T, sc Scenario) Answer {
 	t.Helper()
 	method, path, _ := strings.Cut(sc.Do, " ")
 	request, err := http.NewRequestWithContext(t.Context(), method, s.URL+path,

@@ -16,10 +16,9 @@ import (
 	"time"
 
 	"shoal.dev/shoal/apiserver/internal/apitest"
-	"shoal.dev/shoal/pkg/ids"
+	"shoal.dev/shoal/apiserver/internal/storetest"
 	"shoal.dev/shoal/pkg/model"
 	"shoal.dev/shoal/pkg/rowstore"
-	"shoal.dev/shoal/pkg/rowstore/clickhouse"
 )
 
 var (
@@ -35,23 +34,7 @@ var (
 func TestReadsWithCategoriesAndShares(t *testing.T) { onStores(t, compareReads) }
 
 // onStores runs a test on SQLite, and on ClickHouse if CLICKHOUSE_URL is set.
-func onStores(t *testing.T, test func(*testing.T, rowstore.Store)) {
-	t.Run("sqlite", func(t *testing.T) { test(t, apitest.NewStore(t)) })
-	url := os.Getenv("CLICKHOUSE_URL")
-	if url == "" {
-		if os.Getenv("SHOAL_CLUSTER_SUITE") == "1" {
-			t.Fatal("CLICKHOUSE_URL is not set")
-		}
-		return
-	}
-	server, err := clickhouse.Open(t.Context(), clickhouse.Config{URL: url, Node: "test",
-		Database: "test_" + ids.Random{Now: time.Now}.New().String()})
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { _ = server.Close() })
-	t.Run("clickhouse", func(t *testing.T) { test(t, server) })
-}
+var onStores = storetest.RunOnEach
 
 // fill stores rows rows in a new run.
 func (r *rig) fill(t *testing.T, rows int) {

@@ -1,6 +1,7 @@
 package sites_test
 
 import (
+	"bufio"
 	"context"
 	"flag"
 	"fmt"
@@ -15,6 +16,7 @@ import (
 
 	"shoal.dev/shoal/apiserver/internal/apitest"
 	"shoal.dev/shoal/apiserver/internal/launch"
+	"shoal.dev/shoal/apiserver/internal/storetest"
 	"shoal.dev/shoal/controlplane/client"
 	"shoal.dev/shoal/pkg/ids"
 	"shoal.dev/shoal/pkg/rowstore"
@@ -51,46 +53,93 @@ func (w *weighing) weigh() {
 	w.memory = max(w.memory, inUse())
 }
 
-// TestLargestSite puts a site as a JSON body, reads it and runs it. It logs time and additional
-// memory. The put takes at most 64 MiB, garbage included. The memory in use grows with hashes of
-// the links, not with the body.
-func TestLargestSite(t *testing.T) {
-	store := &weighing{Store: apitest.NewStore(t)}
-	r := newRigOn(t, store)
-	r.Client.Must(t, client.AdjustWallet{Customer: "alice", Entry: r.IDs.New(),
-		Amount: 1_000_000_000})
-	const text = 320 // bytes of a title: 1,000,000 links are a body of 400 MB
-	took := func(what string, do func()) (most uint64) {
-		began, memory := time.Now(), watchMemory()
-		do()
-		most = memory()
-		t.Logf("%s: %v, %d MiB of memory", what, time.Since(began).Round(time.Millisecond),
-			most>>20)
-		return most
+// body is the form of a site's body.
+type body struct {
+	media, query, head, between, tail string
+	writeLink                         func(to io.Writer, n int)
+}
+
+const largeText = 320 // bytes of text besides the address: 1,000,000 links are a body of 400 MB
+
+// bodiesOf are the forms of a body for a scraper's site.
+func bodiesOf(scraper ids.ID) []body {
+	object := func(to io.Writer, n int) {
+		_, _ = fmt.Fprintf(to, `{"url":"https://shop-%d.test/a/page/%d","title":"%0*d"}`, n%1_000, n,
+			largeText, n)
 	}
+	address := func(to io.Writer, n int) {
+		_, _ = fmt.Fprintf(to, "https://shop-%d.test/a/page/%0*d", n%1_000, largeText, n)
+	}
+	query := "?name=s&scraperRef=" + scraper.String()
+	return []body{
+		{"application/json", "", fmt.Sprintf(`{"name":"s","scraperRef":%q,"links":[`, scraper), ",",
+			"]}", object},
+		{"application/x-ndjson", query, "", "\n", "\n", object},
+		{"text/uri-list", query, "# all\r\n", "\r\n", "\r\n", address},
+	}
+}
+
+// TestLargestSite puts a site in each form on each row store, then reads and runs it. It logs time
+// and additional memory.
+func TestLargestSite(t *testing.T) {
+	storetest.RunOnEach(t, func(t *testing.T, on rowstore.Store) {
+		store := &weighing{Store: on}
+		r := newRigOn(t, store)
+		r.Client.Must(t, client.AdjustWallet{Customer: "alice", Entry: r.IDs.New(),
+			Amount: 1_000_000_000})
+		for _, b := range bodiesOf(r.scraper) {
+			r.putLarge(t, store, &b)
+		}
+		r.readLarge(t)
+		measure(t, "run", func() {
+			r.Run(t, apitest.Scenario{Name: "run", As: apitest.User, Status: 200,
+				Do: "POST /api/scraper/" + r.scraper.String() + "/run"})
+		})
+		if job := r.Client.View().OpenJobsOf(r.scraper); len(job) != 1 ||
+			int(job[0].Links) != *siteLinks {
+			t.Errorf("the run is %+v", job)
+		}
+	})
+}
+
+// measure logs time and additional memory.
+func measure(t *testing.T, what string, do func()) (most uint64) {
+	t.Helper()
+	began, memory := time.Now(), watchMemory()
+	do()
+	most = memory()
+	t.Logf("%s: %v, %d MiB of memory", what, time.Since(began).Round(time.Millisecond), most>>20)
+	return most
+}
+
+// putLarge puts the site. That takes at most 64 MiB, garbage included. The memory in use grows with
+// hashes of the links, not with the body.
+func (r *rig) putLarge(t *testing.T, store *weighing, b *body) {
+	t.Helper()
+	store.ofPart, store.memory = 0, 0
 	before := inUse()
-	most := took("put", func() {
-		body, sender := io.Pipe()
+	most := measure(t, "put of "+b.media, func() {
+		text, sender := io.Pipe()
 		go func() {
-			_, _ = fmt.Fprintf(sender, `{"name":"s","scraperRef":%q,"links":[`, r.scraper)
+			to := bufio.NewWriter(sender)
+			_, _ = io.WriteString(to, b.head)
 			for n := range *siteLinks {
 				if n > 0 {
-					_, _ = io.WriteString(sender, ",")
+					_, _ = io.WriteString(to, b.between)
 				}
-				_, _ = fmt.Fprintf(sender, `{"url":"https://shop-%d.test/a/page/%d","title":"%0*d"}`,
-					n%1_000, n, text, n)
+				b.writeLink(to, n)
 			}
 			store.weigh() // nearly everything has arrived
-			_, _ = io.WriteString(sender, "]}")
-			_ = sender.Close() // it never fails
+			_, _ = io.WriteString(to, b.tail)
+			_, _ = to.Flush(), sender.Close() // the reader learns of errors
 		}()
-		request, err := http.NewRequestWithContext(t.Context(), "PUT", r.URL+"/api/scraper/site",
-			body)
+		request, err := http.NewRequestWithContext(t.Context(), "PUT",
+			r.URL+"/api/scraper/site"+b.query, text)
 		if err != nil {
 			t.Fatal(err)
 		}
-		request.Header.Set("Content-Type", "application/json")
-		request.Header.Set("Idempotency-Key", "large")
+		request.Header.Set("Content-Type", b.media)
+		request.Header.Set("Idempotency-Key", b.media)
 		request.Header.Set("Authorization", "Bearer "+r.Secrets[apitest.User])
 		answer, err := http.DefaultClient.Do(request)
 		if err != nil {
@@ -99,38 +148,34 @@ func TestLargestSite(t *testing.T) {
 		whole, err := io.ReadAll(answer.Body)
 		_ = answer.Body.Close()
 		if err != nil || answer.StatusCode != 200 {
-			t.Fatalf("%d %s, %v", answer.StatusCode, whole, err)
+			t.Fatalf("%s: %d %s, %v", b.media, answer.StatusCode, whole, err)
 		}
 	})
 	grown := max(store.memory, before) - before
 	t.Logf("in use of that: %d KiB at most", grown>>10)
 	if allowed := uint64(4<<20 + 20**siteLinks); grown > allowed || most > 64<<20 {
-		t.Errorf("the put takes %d KiB of memory, and has %d in use, more than %d", most>>10,
-			grown>>10, allowed>>10)
+		t.Errorf("the put of %s takes %d KiB of memory, and has %d in use, more than %d", b.media,
+			most>>10, grown>>10, allowed>>10)
 	}
 	if allowed := uint64(1<<20 + launch.MaxLinkText); store.ofPart > allowed {
 		t.Errorf("the row store gets %d bytes at once, more than %d", store.ofPart, allowed)
 	}
-	site := r.Client.View().SiteOf(r.scraper)
-	if int(site.Links) != *siteLinks {
-		t.Fatalf("the site has %d links", site.Links)
+	if site := r.Client.View().SiteOf(r.scraper); int(site.Links) != *siteLinks {
+		t.Fatalf("%s: the site has %d links", b.media, site.Links)
 	}
-	links := "GET /api/scraper/site/" + site.ID.String() + "/links?"
+}
+
+// readLarge reads pages of the site.
+func (r *rig) readLarge(t *testing.T) {
+	t.Helper()
+	links := "GET /api/scraper/site/" + r.Client.View().SiteOf(r.scraper).ID.String() + "/links?"
 	for name, query := range map[string]string{"first page": "",
 		"last page": "page=100000000&size=1000", "page by title": "sortField=title&page=5",
 		"filter": escaped(`filters={"url":{"endsWith":"/999"}}`), "search": "q=page/2999"} {
-		took(name, func() {
+		measure(t, name, func() {
 			r.Run(t, apitest.Scenario{Name: name, As: apitest.Reader, Do: links + query,
 				Status: 200})
 		})
-	}
-	took("run", func() {
-		r.Run(t, apitest.Scenario{Name: "run", As: apitest.User, Status: 200,
-			Do: "POST /api/scraper/" + r.scraper.String() + "/run"})
-	})
-	if job := r.Client.View().OpenJobsOf(r.scraper); len(job) != 1 ||
-		int(job[0].Links) != *siteLinks {
-		t.Errorf("the run is %+v", job)
 	}
 }
 

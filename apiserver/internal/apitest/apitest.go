@@ -20,6 +20,7 @@ import (
 
 	"shoal.dev/shoal/apiserver"
 	"shoal.dev/shoal/apiserver/internal/auth"
+	"shoal.dev/shoal/apiserver/internal/storetest"
 	"shoal.dev/shoal/controlplane/client"
 	"shoal.dev/shoal/controlplane/client/clienttest"
 	"shoal.dev/shoal/pkg/blobstore"
@@ -28,7 +29,6 @@ import (
 	"shoal.dev/shoal/pkg/ids"
 	"shoal.dev/shoal/pkg/model"
 	"shoal.dev/shoal/pkg/rowstore"
-	"shoal.dev/shoal/pkg/rowstore/sqlite"
 )
 
 // The credentials of every test server: API keys of the customer "alice" by scope, a USER key of
@@ -92,16 +92,7 @@ func WithBlobs(t testing.TB) Option {
 // NewStore opens an empty row store that lives as long as the test.
 func NewStore(t testing.TB) rowstore.Store {
 	t.Helper()
-	store, err := sqlite.Open(sqlite.Config{Dir: t.TempDir()})
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() {
-		if err := store.Close(); err != nil {
-			t.Errorf("close the store: %v", err)
-		}
-	})
-	return store
+	return storetest.NewEmbedded(t)
 }
 
 // NewGroup makes a group for a customer.

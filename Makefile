@@ -38,7 +38,7 @@ RACED     = ./ingest ./apiserver/api/data ./apiserver/api/runs ./pkg/rowstore/sq
   $$(go list ./... | grep -E '$(RACY)' | grep -vE '$(SERIAL)|$(CALM)' | grep -v '/controlplane$$')
 UNRACED   = ./e2e $$(go list ./... | grep -E '$(SERIAL)|$(CALM)'; go list ./... | grep -vE '$(RACY)')
 
-.PHONY: run build test whole tooled check race elections lone raced browser bounds bench hot peers bench-peers simulation guards exactness crash crash-stores archive scale cluster stores endtoend faults failover cluster-scale watched upgrade capacity deployment alerts describe conformance clients clients-test readback lint fuzz nightly clean
+.PHONY: run build test whole tooled check race elections lone raced browser bounds bench hot peers bench-peers simulation guards exactness crash crash-stores archive scale scale-stores cluster stores endtoend faults failover cluster-scale watched upgrade capacity deployment alerts describe conformance clients clients-test readback lint fuzz nightly clean
 
 ## run: build, serve, and run the demo before your eyes (data in ./data, Ctrl-C stops)
 run: build
@@ -166,6 +166,7 @@ stores:
 	$(CLUSTER) -run 'S3|OfACluster' ./pkg/blobstore ./controlplane
 	$(CLUSTER) -run StripeMock ./apiserver/payment/stripe
 	$(CLUSTER) -run 'Test(Export|Download|KeptExports|KeptExportsOfLatestRuns)$$' ./apiserver/api/data
+	$(CLUSTER) -run 'TestLargest(Site|Harvest)$$/^clickhouse$$' ./apiserver/api/sites ./apiserver/internal/harvest
 	$(if $(SHORT),,$(CLUSTER) -run TestCluster ./bench/measure)
 	$(CLUSTER) -p 2 ./pkg/stream/kafka ./pkg/rowstore/clickhouse # each stops its own service alone
 
@@ -179,6 +180,10 @@ endtoend:
 crash-stores:
 	$(CRASHES) 'TestCrashesOf(Merges|Matches|ReExtracts|KeptBodies|ChangeAlerts|Quarantine)$$'
 	$(CRASHES) 'TestCrashesOf(Catalogues|Removal|RunRemoval|GroupRemoval|CustomerRemoval|Sites|ALargeSite|Harvests|Wipes|KeptExports|Starts|Launches)$$'
+
+## scale-stores: the site of a million links of make scale on ClickHouse; services as in make cluster
+scale-stores:
+	$(CLUSTER) ./e2e -clickhouse $(CLICKHOUSE_URL) -run 'TestScaleOfSites$$' -scale -v -timeout 2h
 
 ## faults: the fault matrix, or a share of it (FAULTS=2/8 is each eighth cell from the second), FAULT_SEEDS times each cell,
 ## with outages of OUTAGE
@@ -242,7 +247,7 @@ conformance:
 
 ## readback: 1,000,000 rows exported in each format while others come in, and read back equal (100,000 of them as a sheet), on
 ## SQLite, and on ClickHouse where CLICKHOUSE_URL names one; as many sorted, page by page; RATIO_ROWS read by categories and
-## shares beside the same without; a site of 1,000,000 links, put, read and run
+## shares beside the same without; a site of 1,000,000 links, put in each form, read and run; a sitemap of 500,000 of 50 MB
 READBACK_ROWS ?= 1000000
 RATIO_ROWS    ?= 2000000
 readback:
@@ -250,6 +255,7 @@ readback:
 	go test ./apiserver/api/data -count=1 -run TestSortedWalk -walk-rows $(READBACK_ROWS) -v -timeout 2h
 	go test ./apiserver/api/data -count=1 -run TestReadsWith -ratio-rows $(RATIO_ROWS) -v -timeout 6h
 	go test ./apiserver/api/sites -count=1 -run TestLargestSite -site-links $(READBACK_ROWS) -v -timeout 1h
+	go test ./apiserver/internal/harvest -count=1 -run TestLargestHarvest -harvest-entries 500000 -v -timeout 1h
 
 ## lint: golangci-lint with .golangci.yml
 lint:
@@ -266,7 +272,7 @@ fuzz:
 
 ## nightly: what is too long for each commit, on the services that make cluster finds: hours.
 ## SEEDS, FUZZTIME, KILLS, FAULTS, FAULT_SEEDS and OUTAGE shorten a night
-nightly: whole race cluster browser bounds hot simulation guards exactness crash crash-stores archive scale readback deployment describe conformance clients-test fuzz failover watched upgrade faults
+nightly: whole race cluster browser bounds hot simulation guards exactness crash crash-stores archive scale scale-stores readback deployment describe conformance clients-test fuzz failover watched upgrade faults
 
 clean:
 	rm -rf bin

@@ -132,7 +132,9 @@ func TestKillsRunOnBothStores(t *testing.T) {
 	if !slices.Equal(named, killed) {
 		t.Errorf("make cluster and make crash-stores name %q, the tests are %q", named, killed)
 	}
-	if !regexp.MustCompile(`(?m)^nightly:.* crash-stores `).Match(text) {
-		t.Error("make nightly has no crash-stores")
+	for _, target := range []string{"crash-stores", "scale-stores", "readback"} {
+		if !regexp.MustCompile(`(?m)^nightly:.* ` + target + ` `).Match(text) {
+			t.Errorf("make nightly has no %s", target)
+		}
 	}
 }

@@ -7,10 +7,7 @@ import (
 	"fmt"
 	"io"
 	"net/http"
-	"runtime"
-	"runtime/metrics"
 	"sync"
-	"sync/atomic"
 	"testing"
 	"time"
 
@@ -20,6 +17,7 @@ import (
 	"shoal.dev/shoal/controlplane/client"
 	"shoal.dev/shoal/pkg/ids"
 	"shoal.dev/shoal/pkg/rowstore"
+	"shoal.dev/shoal/testkit/heap"
 )
 
 var siteLinks = flag.Int("site-links", 30_000,
@@ -50,7 +48,7 @@ func (w *weighing) PutSiteLinks(ctx context.Context, version ids.ID,
 func (w *weighing) weigh() {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	w.memory = max(w.memory, inUse())
+	w.memory = max(w.memory, heap.InUse())
 }
 
 // body is the form of a site's body.
@@ -105,7 +103,7 @@ func TestLargestSite(t *testing.T) {
 // measure logs time and additional memory.
 func measure(t *testing.T, what string, do func()) (most uint64) {
 	t.Helper()
-	began, memory := time.Now(), watchMemory()
+	began, memory := time.Now(), heap.Watch()
 	do()
 	most = memory()
 	t.Logf("%s: %v, %d MiB of memory", what, time.Since(began).Round(time.Millisecond), most>>20)
@@ -117,7 +115,7 @@ func measure(t *testing.T, what string, do func()) (most uint64) {
 func (r *rig) putLarge(t *testing.T, store *weighing, b *body) {
 	t.Helper()
 	store.ofPart, store.memory = 0, 0
-	before := inUse()
+	before := heap.InUse()
 	most := measure(t, "put of "+b.media, func() {
 		text, sender := io.Pipe()
 		go func() {
@@ -176,42 +174,5 @@ func (r *rig) readLarge(t *testing.T) {
 			r.Run(t, apitest.Scenario{Name: name, As: apitest.Reader, Do: links + query,
 				Status: 200})
 		})
-	}
-}
-
-// inUse is the heap in use without garbage. Pools are emptied by the second collection.
-func inUse() uint64 {
-	runtime.GC()
-	runtime.GC()
-	// HeapAlloc would count what a busy machine's other goroutines have allocated since.
-	live := []metrics.Sample{{Name: "/gc/heap/live:bytes"}}
-	metrics.Read(live)
-	return live[0].Value.Uint64()
-}
-
-// watchMemory starts recording the peak of memory use. most returns the increase since then.
-func watchMemory() (most func() uint64) {
-	heap := func() uint64 {
-		var stats runtime.MemStats
-		runtime.ReadMemStats(&stats)
-		return stats.HeapAlloc
-	}
-	before, peak, done := inUse(), atomic.Uint64{}, make(chan struct{})
-	var watcher sync.WaitGroup
-	watcher.Go(func() {
-		for ticks := time.NewTicker(20 * time.Millisecond); ; {
-			select {
-			case <-ticks.C:
-				peak.Store(max(peak.Load(), heap()))
-			case <-done:
-				ticks.Stop()
-				return
-			}
-		}
-	})
-	return func() uint64 {
-		close(done)
-		watcher.Wait()
-		return max(peak.Load(), before) - before
 	}
 }

@@ -16,6 +16,7 @@ import (
 	"testing"
 	"time"
 
+	"shoal.dev/shoal/apiserver/internal/storetest"
 	"shoal.dev/shoal/controlplane/client"
 	"shoal.dev/shoal/controlplane/client/clienttest"
 	"shoal.dev/shoal/pkg/clock"
@@ -24,7 +25,6 @@ import (
 	"shoal.dev/shoal/pkg/ids"
 	"shoal.dev/shoal/pkg/model"
 	"shoal.dev/shoal/pkg/rowstore"
-	"shoal.dev/shoal/pkg/rowstore/sqlite"
 	"shoal.dev/shoal/pkg/work"
 )
 
@@ -51,25 +51,28 @@ type rig struct {
 	scraper ids.ID
 
 	mu     sync.Mutex
-	files  map[string]string // bodies by host and path
-	status map[string]int    // of files with another status than 200
+	files  map[string]string  // bodies by host and path
+	status map[string]int     // of files with another status than 200
+	large  func(to io.Writer) // writes the body of /large.xml; nil: there is none
 	asked  []string
 	at     []time.Time // times of the requests
 }
 
 func newRig(t *testing.T, files map[string]string) *rig {
 	t.Helper()
+	return newRigOn(t, storetest.NewEmbedded(t), files)
+}
+
+func newRigOn(t *testing.T, store rowstore.Store, files map[string]string) *rig {
+	t.Helper()
 	r := &rig{t: t, files: files, status: map[string]int{}}
 	r.clock = hasty{clock.NewManual(time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC))}
 	r.ids = ids.Random{Now: r.clock.Now}
 	r.client = clienttest.New(t, r.clock)
-	store, err := sqlite.Open(sqlite.Config{Dir: t.TempDir()})
-	if err != nil {
-		t.Fatal(err)
-	}
 	r.store = store
 	site := httptest.NewServer(http.HandlerFunc(r.serve))
 	r.place = site.Listener.Addr().String()
+	var err error
 	r.egress, err = egress.New(egress.Config{Allow: []netip.Prefix{
 		netip.MustParsePrefix("127.0.0.0/8")}, Origins: map[string]string{"*.test": r.place,
 		"dead.example": "127.0.0.1:1"}})
@@ -79,9 +82,6 @@ func newRig(t *testing.T, files map[string]string) *rig {
 	t.Cleanup(func() {
 		r.egress.Close()
 		site.Close()
-		if err := store.Close(); err != nil {
-			t.Error(err)
-		}
 	})
 	r.client.Must(t, client.OpenCustomer{Customer: "alice", Entry: r.ids.New()})
 	group := r.ids.New()
@@ -104,6 +104,8 @@ func (r *rig) serve(w http.ResponseWriter, q *http.Request) {
 		http.Redirect(w, q, body, status)
 	case status != 0:
 		w.WriteHeader(status)
+	case r.large != nil && q.URL.Path == "/large.xml":
+		r.large(w)
 	case !there:
 		http.NotFound(w, q)
 	default:

@@ -25,7 +25,8 @@ var largeEntries = flag.Int("harvest-entries", 5_000,
 func largeAddress(n int) string { return fmt.Sprintf("http://a.test/%068d", n) }
 
 // TestLargestHarvest harvests a file of the greatest size on each row store. The file has as many
-// addresses as a harvest takes, or one more, which is left out. Memory does not grow with the file.
+// addresses as a harvest takes, or one more, which is left out. The harvest takes at most 80 MiB,
+// garbage included, mostly for hashes of the addresses. A file that was kept would add 50 MiB.
 func TestLargestHarvest(t *testing.T) {
 	storetest.RunOnEach(t, func(t *testing.T, store rowstore.Store) {
 		for _, beyond := range []int{0, 1} {
@@ -46,7 +47,7 @@ func harvestLargest(t *testing.T, store rowstore.Store, entries int) {
 	most := memory()
 	t.Logf("%d addresses of a file of %d bytes: %v, %d MiB of memory", h.Count, size,
 		time.Since(began).Round(time.Millisecond), most>>20)
-	if h.State != client.HarvestDone || int(h.Count) != *largeEntries || most > 64<<20 {
+	if h.State != client.HarvestDone || int(h.Count) != *largeEntries || most > 80<<20 {
 		t.Errorf("%+v, %d KiB of memory", h, most>>10)
 	}
 	r.wantAsked("a.test/robots.txt", "a.test/large.xml")

@@ -1,6 +1,7 @@
 package apiserver_test
 
 import (
+	"cmp"
 	"encoding/json"
 	"net/url"
 	"os"
@@ -17,13 +18,14 @@ func TestNamesAreOneLine(t *testing.T) {
 	group := s.NewGroup(t, "alice", "g")
 	for name, c := range map[string]apitest.Scenario{
 		"group":   {As: apitest.User, Do: "PUT /api/scraper/group"},
-		"scraper": {As: apitest.User, Do: "PUT /api/scraper"},
+		"scraper": {As: apitest.User, Do: "PUT /api/scraper",
+			Code: "schema_validation_failed"},
 		"preview": {As: apitest.User, Do: "POST /api/scraper-simple/url-based"},
 		"curl":    {As: apitest.User, Do: "POST /api/scraper-simple/curl-based"},
 		"list":    {As: apitest.LLM, Do: "POST /api/scraper/url-list-run"},
 	} {
 		for _, bad := range []string{`a\u0000b`, `a\nb`, `\u007f`, `a\u0085`} {
-			c.Name, c.Status, c.Code = name+" "+bad, 400, "invalid_request"
+			c.Name, c.Status, c.Code = name+" "+bad, 400, cmp.Or(c.Code, "invalid_request")
 			c.Header = map[string]string{"Idempotency-Key": s.IDs.New().String()}
 			c.Body = `{"name":"` + bad + `","groupRef":"` + group.String() + `","groupId":"` +
 				group.String() + `","type":"SINGLE_PRODUCT","url":"https://shop.test/",` +

@@ -11,6 +11,7 @@ import (
 	"golang.org/x/net/idna"
 	"golang.org/x/net/publicsuffix"
 
+	"shoal.dev/shoal/pkg/address"
 	"shoal.dev/shoal/pkg/wordset"
 )
 
@@ -229,26 +230,9 @@ func domainOfEmail(email string) string {
 	return registrable(host)
 }
 
-// domainOfURL returns the registrable domain of an address, or its host if it has none.
-func domainOfURL(address string) string {
-	host := hostOf(address)
-	if domain := registrable(host); domain != "" {
-		return domain
-	}
-	return host
-}
-
-// hostOf returns the host of an address in lower case and ASCII, or "" if it cannot be parsed.
-func hostOf(address string) string {
-	parsed, err := url.Parse(address)
-	if err != nil {
-		return ""
-	}
-	host := strings.TrimSuffix(strings.ToLower(parsed.Hostname()), ".")
-	if ascii, err := idna.Lookup.ToASCII(host); err == nil {
-		return ascii
-	}
-	return host
+// domainOfURL returns the registrable domain of a canonical address, or its host if it has none.
+func domainOfURL(canonical string) string {
+	return address.RegistrableDomain(address.HostOf(canonical))
 }
 
 // Words and signs for the at sign and for dots in addresses that a business spells out for readers.

@@ -117,12 +117,12 @@ type site struct {
 
 // findings is what matters of a page. It is kept instead of the body.
 type findings struct {
-	URL       string     `json:"url"`
-	Failed    fault.Code `json:"failed,omitempty"`  // why the fetch failed
-	Missing   bool       `json:"missing,omitempty"` // the site has no such page
-	Verdict   verdict    `json:"verdict,omitempty"`
-	Addresses []address  `json:"addresses,omitempty"` // in the page's order, each once
-	Protected bool       `json:"protected,omitempty"` // an address is protected
+	URL       string      `json:"url"`
+	Failed    fault.Code  `json:"failed,omitempty"`  // why the fetch failed
+	Missing   bool        `json:"missing,omitempty"` // the site has no such page
+	Verdict   verdict     `json:"verdict,omitempty"`
+	Addresses []published `json:"addresses,omitempty"` // in the page's order, each once
+	Protected bool        `json:"protected,omitempty"` // an address is protected
 	// contact-type pages, at most 2, best first
 	Links   []string `json:"links,omitempty"`
 	Refresh string   `json:"refresh,omitempty"` // where it redirects at once
@@ -130,8 +130,8 @@ type findings struct {
 	Makers  []string `json:"makers,omitempty"`  // domains of those who made the site
 }
 
-// address is a published address.
-type address struct {
+// published is an address that a page shows.
+type published struct {
 	Email string `json:"email"`
 	// Roles say whose address it is, judging by its surroundings; 0 for the site's own.
 	Roles role `json:"roles,omitempty"`

@@ -7,6 +7,7 @@ import (
 
 	"github.com/nlnwa/whatwg-url/url"
 
+	"shoal.dev/shoal/pkg/address"
 	"shoal.dev/shoal/pkg/wordset"
 )
 
@@ -154,7 +155,7 @@ var tradeWords = []struct {
 // topics returns the roles that are the site's own trade: on a tax adviser's site, the own address
 // stands under "Steuerberater".
 func topics(d *document, text, pageURL string) role {
-	about := d.title + " " + hostOf(pageURL)
+	about := d.title + " " + address.HostOf(pageURL)
 	if len(d.headings) > 0 {
 		about += " " + text[d.headings[0].from:d.headings[0].to]
 	}

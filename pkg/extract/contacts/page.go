@@ -108,14 +108,14 @@ func readPage(p page.Page, own []string) findings {
 		}
 		if len(f.Addresses) < maxKept {
 			at[h.email] = len(f.Addresses)
-			f.Addresses = append(f.Addresses, address{h.email, roles})
+			f.Addresses = append(f.Addresses, published{h.email, roles})
 		}
 	}
 	for _, email := range append(dataAddresses(d.data, own), stateAddresses(d.states, own)...) {
 		if _, seen := at[email]; !seen && len(f.Addresses) < maxKept &&
 			!isPlaceholder(email, slices.Contains(own, domainOfEmail(email))) {
 			at[email] = len(f.Addresses)
-			a := address{Email: email}
+			a := published{Email: email}
 			if isForeign(domainOfEmail(email)) {
 				a.Roles = listed
 			}

@@ -4,6 +4,7 @@ import (
 	"net/url"
 	"strings"
 
+	"shoal.dev/shoal/pkg/address"
 	"shoal.dev/shoal/pkg/wordset"
 )
 
@@ -31,9 +32,9 @@ medium.com dev.to qiita.com note.com zhihu.com habr.com issuu.com about.me`)
 // profileNames are such names under any top-level domain.
 var profileNames = wordset.Of(`amazon ebay olx etsy shopee lazada mercadolibre airbnb tripadvisor yelp vinted booking pinterest`)
 
-// isProfile says that an address is a social or marketplace profile.
-func isProfile(address string) bool {
-	host := hostOf(address)
+// isProfile says that a canonical address is a social or marketplace profile.
+func isProfile(canonical string) bool {
+	host := strings.TrimSuffix(address.HostOf(canonical), ".")
 	domain := registrable(host)
 	if domain == "" {
 		return profileDomains[host]
@@ -46,7 +47,7 @@ func isProfile(address string) bool {
 	if name != "google" {
 		return false
 	}
-	parsed, err := url.Parse(address)
+	parsed, err := url.Parse(canonical)
 	return err == nil && (strings.HasPrefix(host, "maps.") || strings.HasPrefix(host, "plus.") ||
 		strings.HasPrefix(host, "business.") ||
 		strings.HasPrefix(parsed.Path, "/maps"))

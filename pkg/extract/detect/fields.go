@@ -6,6 +6,7 @@ import (
 
 	"golang.org/x/net/html"
 
+	"shoal.dev/shoal/pkg/extract/internal/tree"
 	"shoal.dev/shoal/pkg/model"
 )
 
@@ -109,7 +110,7 @@ func (p *probe) visit(item, n *html.Node, place string,
 	if n != item {
 		called := slices.DeleteFunc(classesOf(n), isUtility)
 		slices.Sort(called)
-		place += "/" + stepOf(n) + "#" + attribute(n, "itemprop") + "." + strings.Join(called, ".")
+		place += "/" + stepOf(n) + "#" + tree.Attr(n, "itemprop") + "." + strings.Join(called, ".")
 	}
 	text := hasOwnText(n)
 	if text {
@@ -117,7 +118,7 @@ func (p *probe) visit(item, n *html.Node, place string,
 		add(n, place, ownText, ownPrice(n))
 	}
 	for _, name := range valued[n.Data] {
-		value := attribute(n, name)
+		value := tree.Attr(n, name)
 		if strings.HasPrefix(value, "data:") { // holds the place of a picture
 			continue
 		}
@@ -126,7 +127,7 @@ func (p *probe) visit(item, n *html.Node, place string,
 	for _, name := range [...]string{"content", "data-price", "data-price-amount", "data-rating",
 		"data-sku", "data-product_sku",
 		"data-asin", "aria-label", "datetime"} {
-		if value := attribute(n, name); value != "" && !(name == "aria-label" && n.Data == "a") {
+		if value := tree.Attr(n, name); value != "" && !(name == "aria-label" && n.Data == "a") {
 			add(n, place, name, value)
 		}
 	}

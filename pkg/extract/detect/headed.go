@@ -8,6 +8,7 @@ import (
 
 	"golang.org/x/net/html"
 
+	"shoal.dev/shoal/pkg/extract/internal/tree"
 	"shoal.dev/shoal/pkg/model"
 )
 
@@ -69,7 +70,7 @@ func (p *probe) headedTable(n *html.Node) (headed, bool) {
 
 // tableSelector returns a selector for one table, or "" if there is none.
 func (p *probe) tableSelector(n *html.Node) string {
-	if id := attribute(n, "id"); isIdentifier(id) && isStable(id) &&
+	if id := tree.Attr(n, "id"); isIdentifier(id) && isStable(id) &&
 		len(p.sel.all("#"+id)) == 1 {
 		return "#" + id
 	}
@@ -184,7 +185,7 @@ func all(cells []*html.Node, name string) bool {
 
 // spans says whether a cell spans several columns or rows.
 func spans(n *html.Node) bool {
-	wide, tall := attribute(n, "colspan"), attribute(n, "rowspan")
+	wide, tall := tree.Attr(n, "colspan"), tree.Attr(n, "rowspan")
 	return wide != "" && wide != "1" || tall != "" && tall != "1"
 }
 
@@ -192,7 +193,7 @@ func spans(n *html.Node) bool {
 func linkIn(cell *html.Node) bool {
 	found := false
 	elements(cell, func(n *html.Node) bool {
-		href := attribute(n, "href")
+		href := tree.Attr(n, "href")
 		found = found || n.Data == "a" && href != "" && href[0] != '#'
 		return !found
 	})

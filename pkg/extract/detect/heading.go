@@ -4,6 +4,8 @@ import (
 	"strings"
 
 	"golang.org/x/net/html"
+
+	"shoal.dev/shoal/pkg/extract/internal/tree"
 )
 
 // heading returns the element that names what a page is about, or nil. headed is the share of the
@@ -56,7 +58,7 @@ func (p *probe) headingWorth(i int, shared float64) float64 {
 	case level == "h3" || titled(e.node) > 0:
 		worth = 0.75
 	}
-	switch attribute(e.node, "itemprop") {
+	switch tree.Attr(e.node, "itemprop") {
 	case "headline", "name":
 		worth += 0.1
 	}
@@ -121,7 +123,7 @@ func (p *probe) titles() []string {
 	for _, css := range [...]string{`meta[property="og:title"]`, `meta[name="twitter:title"]`,
 		`meta[name="title"]`} {
 		for _, n := range p.sel.all(css) {
-			add(attribute(n, "content"))
+			add(tree.Attr(n, "content"))
 		}
 	}
 	for _, n := range p.sel.all("title") {

@@ -9,6 +9,7 @@ import (
 	"golang.org/x/net/html"
 
 	"shoal.dev/shoal/pkg/amount"
+	"shoal.dev/shoal/pkg/extract/internal/tree"
 	"shoal.dev/shoal/pkg/model"
 )
 
@@ -339,7 +340,7 @@ func (n *naming) columnOf(at *html.Node) string {
 
 // nameOf returns an element's name: its itemprop, or the last word of its most telling class.
 func nameOf(n *html.Node) string {
-	if prop := attribute(n, "itemprop"); isIdentifier(prop) {
+	if prop := tree.Attr(n, "itemprop"); isIdentifier(prop) {
 		return prop
 	}
 	for _, class := range append(classesOf(n), modulesOf(n)...) {

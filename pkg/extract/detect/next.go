@@ -12,6 +12,7 @@ import (
 
 	"golang.org/x/net/html"
 
+	"shoal.dev/shoal/pkg/extract/internal/tree"
 	"shoal.dev/shoal/pkg/model"
 )
 
@@ -113,7 +114,7 @@ func (p *probe) findNext(lists []list) []nextLink {
 		if e.step != "a" && e.step != "link" || e.textLength() > maxNextText {
 			continue
 		}
-		href := strings.TrimSpace(attribute(e.node, "href"))
+		href := strings.TrimSpace(tree.Attr(e.node, "href"))
 		target, err := p.linkBase().Parse(href)
 		if err != nil || href == "" || href[0] == '#' || !p.isOther(target) {
 			continue
@@ -146,7 +147,7 @@ func (p *probe) isOneOf(l list, i int) bool {
 // linkBase returns the address that links are relative to.
 func (p *probe) linkBase() *url.URL {
 	if all := p.sel.all("base[href]"); len(all) > 0 {
-		if base, err := p.base.Parse(strings.TrimSpace(attribute(all[0], "href"))); err == nil &&
+		if base, err := p.base.Parse(strings.TrimSpace(tree.Attr(all[0], "href"))); err == nil &&
 			(base.Scheme == "http" || base.Scheme == "https") {
 			return base
 		}
@@ -170,10 +171,10 @@ func (p *probe) rateNext(i int, target *url.URL, numbers map[*html.Node]bool) ne
 	link := nextLink{node: n}
 	text := textOf(n)
 	said := spoken(text)
-	if slices.Contains(strings.Fields(strings.ToLower(attribute(n, "rel"))), "next") {
+	if slices.Contains(strings.Fields(strings.ToLower(tree.Attr(n, "rel"))), "next") {
 		link.score += 4
 	}
-	for _, label := range [...]string{attribute(n, "aria-label"), attribute(n, "title")} {
+	for _, label := range [...]string{tree.Attr(n, "aria-label"), tree.Attr(n, "title")} {
 		if label = spoken(label); saysNext(label) || strings.HasPrefix(label, "next page") {
 			link.score += 2
 			if _, ofPage := phrasesNext(label); ofPage && said == "" {
@@ -198,9 +199,9 @@ func (p *probe) rateNext(i int, target *url.URL, numbers map[*html.Node]bool) ne
 		_, signed := signIn(n)
 		link.score += signed
 	}
-	called := append(words(n), split(attribute(n, "id"))...)
+	called := append(words(n), split(tree.Attr(n, "id"))...)
 	if n.Parent != nil {
-		called = append(append(called, words(n.Parent)...), split(attribute(n.Parent, "id"))...)
+		called = append(append(called, words(n.Parent)...), split(tree.Attr(n.Parent, "id"))...)
 	}
 	if sharesWord(called, []string{"next", "nextpage", "siguiente", "weiter", "suivant", "older"}) {
 		link.score += 1.5
@@ -304,7 +305,7 @@ func (p *probe) next(lists []list) (pagination *model.Pagination, counted bool) 
 	counted = len(found) > 0 && found[0].counted
 	const inHead = `link[rel="next"]`
 	if all := p.sel.all(inHead); len(all) > 0 {
-		target, err := p.linkBase().Parse(strings.TrimSpace(attribute(all[0], "href")))
+		target, err := p.linkBase().Parse(strings.TrimSpace(tree.Attr(all[0], "href")))
 		if err == nil && p.isOther(target) && numbersPages(target) {
 			return &model.Pagination{Type: model.NextLink, Selector: inHead},
 				counted || isNextNumber(p.base, target)
@@ -332,12 +333,12 @@ func (p *probe) nextSelector(link *nextLink) string {
 	n := link.node
 	leads := func(css string) bool {
 		matches := p.sel.all(css)
-		return len(matches) > 0 && (matches[0] == n || attribute(matches[0], "href") ==
-			attribute(n, "href"))
+		return len(matches) > 0 && (matches[0] == n || tree.Attr(matches[0], "href") ==
+			tree.Attr(n, "href"))
 	}
 	var list []string
 	add := func(css string) { list = append(list, css) }
-	if strings.EqualFold(attribute(n, "rel"), "next") {
+	if strings.EqualFold(tree.Attr(n, "rel"), "next") {
 		add(`a[rel="next"]`)
 	}
 	tells := func(css string) bool { return slices.Contains(split(css), "next") }
@@ -346,7 +347,7 @@ func (p *probe) nextSelector(link *nextLink) string {
 			add(own)
 		}
 	}
-	if id := attribute(n, "id"); isIdentifier(id) && tells(id) {
+	if id := tree.Attr(n, "id"); isIdentifier(id) && tells(id) {
 		add("#" + id)
 	}
 	if n.Parent != nil && n.Parent.Type == html.ElementNode {
@@ -355,12 +356,12 @@ func (p *probe) nextSelector(link *nextLink) string {
 				add(around + " > a")
 			}
 		}
-		if id := attribute(n.Parent, "id"); isIdentifier(id) && tells(id) {
+		if id := tree.Attr(n.Parent, "id"); isIdentifier(id) && tells(id) {
 			add("#" + id + " > a")
 		}
 	}
 	for _, name := range [...]string{"aria-label", "title"} {
-		if value := attribute(n, name); nextWords[spoken(value)] && isPlainText(value) {
+		if value := tree.Attr(n, name); nextWords[spoken(value)] && isPlainText(value) {
 			add("a[" + name + `="` + value + `"]`)
 		}
 	}
@@ -404,7 +405,7 @@ func (p *probe) named(n *html.Node) string {
 				return css + " "
 			}
 		}
-		if id := attribute(n, "id"); isIdentifier(id) && isStable(id) {
+		if id := tree.Attr(n, "id"); isIdentifier(id) && isStable(id) {
 			return "#" + id + " "
 		}
 		n = n.Parent
@@ -446,13 +447,13 @@ func elementBefore(n *html.Node) *html.Node {
 // currentOf returns selectors that mark an element as the current page's number.
 func currentOf(n *html.Node) []string {
 	var list []string
-	for class := range strings.FieldsSeq(attribute(n, "class")) {
+	for class := range strings.FieldsSeq(tree.Attr(n, "class")) {
 		if isIdentifier(class) && sharesWord(split(class),
 			[]string{"current", "active", "selected", "on", "disabled"}) {
 			list = append(list, n.Data+"."+class)
 		}
 	}
-	if attribute(n, "aria-current") != "" {
+	if tree.Attr(n, "aria-current") != "" {
 		list = append(list, n.Data+"[aria-current]")
 	}
 	for c := n.FirstChild; c != nil; c = c.NextSibling {

@@ -8,6 +8,7 @@ import (
 
 	"golang.org/x/net/html"
 
+	"shoal.dev/shoal/pkg/extract/internal/tree"
 	"shoal.dev/shoal/pkg/model"
 )
 
@@ -104,7 +105,7 @@ func (p *probe) besideNumbers(n *html.Node) float64 {
 		if found == 1 && p.currentIn(i, n).from > 0 {
 			found++ // the current page's number, without a link
 		}
-		called := append(words(at), split(attribute(at, "id"))...)
+		called := append(words(at), split(tree.Attr(at, "id"))...)
 		if found > 1 || sharesWord(called, []string{"pagination", "pager", "pagenavi", "paging",
 			"pages", "paginator", "paginate", "pagenav", "seiten"}) {
 			return 2
@@ -151,10 +152,10 @@ func (p *probe) currentIn(around int, n *html.Node) pageCount {
 			continue
 		}
 		link := ancestor(e.node, named("a"))
-		isLink := link != nil && attribute(link, "href") != ""
+		isLink := link != nil && tree.Attr(link, "href") != ""
 		number := numberOf(textOf(e.node))
-		if number.from > 0 && (!isLink || attribute(e.node, "aria-current") != "" ||
-			attribute(link, "aria-current") != "" ||
+		if number.from > 0 && (!isLink || tree.Attr(e.node, "aria-current") != "" ||
+			tree.Attr(link, "aria-current") != "" ||
 			sharesWord(append(words(e.node), words(e.node.Parent)...),
 				[]string{"current", "active", "selected", "on"})) {
 			return number
@@ -189,9 +190,9 @@ func (p *probe) afterText(n *html.Node) string {
 		return ""
 	}
 	scope := holder.Data
-	if id := attribute(holder, "id"); isIdentifier(id) && isStable(id) {
+	if id := tree.Attr(holder, "id"); isIdentifier(id) && isStable(id) {
 		scope += "[@id='" + id + "']"
-	} else if class := attribute(holder, "class"); class != "" && isPlainText(class) &&
+	} else if class := tree.Attr(holder, "class"); class != "" && isPlainText(class) &&
 		!strings.ContainsRune(class, '\'') {
 		scope += "[@class='" + class + "']"
 	}
@@ -218,8 +219,8 @@ func signsOf(text string) string {
 func (p *probe) firstAfterText(holder *html.Node, signs string) *html.Node {
 	for i := range p.all {
 		e := p.all[i].node
-		if e.Data != holder.Data || attribute(e, "id") != attribute(holder, "id") ||
-			attribute(e, "class") != attribute(holder, "class") {
+		if e.Data != holder.Data || tree.Attr(e, "id") != tree.Attr(holder, "id") ||
+			tree.Attr(e, "class") != tree.Attr(holder, "class") {
 			continue
 		}
 		numbered := false
@@ -282,7 +283,7 @@ func (p *probe) countedOn(link *html.Node, items int) *model.Pagination {
 // countIn returns the one parameter in which a link's address differs from the page's, and its
 // number. The name is "" if the addresses differ otherwise, and the number 0 if it is none.
 func (p *probe) countIn(link *html.Node) (name string, number int) {
-	target, err := p.linkBase().Parse(strings.TrimSpace(attribute(link, "href")))
+	target, err := p.linkBase().Parse(strings.TrimSpace(tree.Attr(link, "href")))
 	if err != nil || target.Path != p.base.Path {
 		return "", 0
 	}

@@ -6,6 +6,8 @@ import (
 	"strings"
 
 	"golang.org/x/net/html"
+
+	"shoal.dev/shoal/pkg/extract/internal/tree"
 )
 
 // countedWords accompany numbers in links to the next page, as in "next 20 results" or "page 2 of
@@ -59,7 +61,7 @@ const maxSigns = 20
 // signIn finds the picture or icon of a link without text that stands for the next page. css
 // selects the sign within its link. score rates how certain the sign is, 0 if there is none.
 func signIn(link *html.Node) (css string, score float64) {
-	if slices.Contains(strings.Fields(strings.ToLower(attribute(link, "rel"))), "prev") {
+	if slices.Contains(strings.Fields(strings.ToLower(tree.Attr(link, "rel"))), "prev") {
 		return "", 0
 	}
 	looked, onward := 0, "right"
@@ -74,16 +76,16 @@ func signIn(link *html.Node) (css string, score float64) {
 			continue
 		}
 		for _, name := range [...]string{"alt", "title", "aria-label"} {
-			value := attribute(n, name)
+			value := tree.Attr(n, name)
 			if value != "" && saysNext(spoken(value)) && isPlainText(value) {
 				return n.Data + "[" + name + `="` + value + `"]`, 3
 			}
 		}
-		if file := fileOf(attribute(n, "src")); n.Data == "img" && file != "" &&
+		if file := fileOf(tree.Attr(n, "src")); n.Data == "img" && file != "" &&
 			isPlainText(file) && isNextSign(split(file), onward) {
 			return `img[src$="` + file + `"]`, 1.5
 		}
-		for class := range strings.FieldsSeq(attribute(n, "class")) {
+		for class := range strings.FieldsSeq(tree.Attr(n, "class")) {
 			if isIdentifier(class) && isNextSign(split(class), onward) {
 				return n.Data + "." + class, 1.5
 			}
@@ -116,7 +118,7 @@ func isNextSign(called []string, onward string) bool {
 // runsLeft says whether the text around an element runs from right to left.
 func runsLeft(n *html.Node) bool {
 	for ; n != nil; n = n.Parent {
-		if direction := attribute(n, "dir"); direction != "" {
+		if direction := tree.Attr(n, "dir"); direction != "" {
 			return strings.EqualFold(direction, "rtl")
 		}
 	}

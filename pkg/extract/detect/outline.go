@@ -5,6 +5,8 @@ import (
 	"strings"
 
 	"golang.org/x/net/html"
+
+	"shoal.dev/shoal/pkg/extract/internal/tree"
 )
 
 // maxElements bounds the elements of a page that are examined.
@@ -165,14 +167,14 @@ func isAside(e *element, all int) bool {
 	if !menu && e.textLength()*2 >= all || e.textLength()*10 >= all*9 {
 		return false
 	}
-	switch attribute(e.node, "role") {
+	switch tree.Attr(e.node, "role") {
 	case "navigation", "banner", "contentinfo", "complementary", "menu", "menubar", "dialog":
 		return true
 	}
-	if isAsideName(attribute(e.node, "id")) {
+	if isAsideName(tree.Attr(e.node, "id")) {
 		return true
 	}
-	for class := range strings.FieldsSeq(attribute(e.node, "class")) {
+	for class := range strings.FieldsSeq(tree.Attr(e.node, "class")) {
 		if isAsideName(class) {
 			return true
 		}

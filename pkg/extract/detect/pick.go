@@ -8,6 +8,7 @@ import (
 	"golang.org/x/net/html"
 
 	"shoal.dev/shoal/pkg/amount"
+	"shoal.dev/shoal/pkg/extract/internal/tree"
 	"shoal.dev/shoal/pkg/fault"
 	"shoal.dev/shoal/pkg/model"
 	"shoal.dev/shoal/pkg/utf8text"
@@ -158,7 +159,7 @@ func choicesOf(n *html.Node) []Choice {
 	names := slices.Concat(valued[n.Data], []string{"alt", "title", "datetime", "content", "value",
 		"aria-label"})
 	for _, name := range names {
-		value := attribute(n, name)
+		value := tree.Attr(n, name)
 		known := slices.ContainsFunc(list, func(c Choice) bool { return c.Attr == name })
 		if value != "" && !known && len(list) < maxChoices {
 			list = append(list,

@@ -9,6 +9,7 @@ import (
 
 	"golang.org/x/net/html"
 
+	"shoal.dev/shoal/pkg/extract/internal/tree"
 	"shoal.dev/shoal/pkg/fault"
 	"shoal.dev/shoal/pkg/model"
 )
@@ -154,7 +155,7 @@ func TestViewsHaveTheElementsOfPages(t *testing.T) {
 func outlineOf(root *html.Node) string {
 	var b strings.Builder
 	elements(root, func(n *html.Node) bool {
-		fmt.Fprintf(&b, "%s.%s ", n.Data, attribute(n, "class"))
+		fmt.Fprintf(&b, "%s.%s ", n.Data, tree.Attr(n, "class"))
 		if n.FirstChild != nil && n.FirstChild.Type == html.TextNode {
 			fmt.Fprintf(&b, "%q ", n.FirstChild.Data)
 		}

@@ -9,6 +9,7 @@ import (
 	"golang.org/x/net/html"
 
 	"shoal.dev/shoal/pkg/amount"
+	"shoal.dev/shoal/pkg/extract/internal/tree"
 	"shoal.dev/shoal/pkg/model"
 )
 
@@ -65,13 +66,13 @@ func (n *naming) isCalled(l *leaf, any []string) bool {
 // statesLeftOut returns an element's words, without classes that only tell what it contains.
 func statesLeftOut(n *html.Node) []string {
 	var called []string
-	for class := range strings.FieldsSeq(attribute(n, "class")) {
+	for class := range strings.FieldsSeq(tree.Attr(n, "class")) {
 		if list := split(class); !sharesWord(list, []string{"with", "has", "without", "on"}) {
 			called = append(called, list...)
 		}
 	}
-	return append(append(called, split(attribute(n, "itemprop"))...),
-		split(attribute(n, "data-hook")+" "+attribute(n, "data-testid"))...)
+	return append(append(called, split(tree.Attr(n, "itemprop"))...),
+		split(tree.Attr(n, "data-hook")+" "+tree.Attr(n, "data-testid"))...)
 }
 
 // priced is a leaf with prices. score rates how likely they are the items' prices.

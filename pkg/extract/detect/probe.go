@@ -6,6 +6,7 @@ import (
 
 	"golang.org/x/net/html"
 
+	"shoal.dev/shoal/pkg/extract/internal/tree"
 	"shoal.dev/shoal/pkg/model"
 )
 
@@ -114,7 +115,7 @@ func (p *probe) below(around []*html.Node, css string, nodes []*html.Node, near 
 			break
 		}
 		holders := common(around)
-		if id := attribute(around[0], "id"); isIdentifier(id) && isStable(id) &&
+		if id := tree.Attr(around[0], "id"); isIdentifier(id) && isStable(id) &&
 			sameNode(around) {
 			holders = append([]string{"#" + id}, holders...)
 		}

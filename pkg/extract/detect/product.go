@@ -9,6 +9,7 @@ import (
 	"golang.org/x/net/html"
 
 	"shoal.dev/shoal/pkg/amount"
+	"shoal.dev/shoal/pkg/extract/internal/tree"
 	"shoal.dev/shoal/pkg/model"
 )
 
@@ -158,7 +159,7 @@ func (p *probe) sells(lists []list) bool {
 		about := textOf(n)
 		for _, name := range [...]string{"id", "class", "name", "value", "aria-label", "data-type",
 			"data-action"} {
-			about += " " + attribute(n, name)
+			about += " " + tree.Attr(n, name)
 		}
 		if buy.MatchString(about[:min(len(about), maxText)]) {
 			buttons++
@@ -180,7 +181,7 @@ func (p *probe) says(f model.Field) bool {
 		return false
 	}
 	if f.Kind == model.Attr {
-		value := strings.TrimSpace(attribute(matches[0], f.Attr))
+		value := strings.TrimSpace(tree.Attr(matches[0], f.Attr))
 		if f.Name == "image" && f.Attr == "content" {
 			return strings.HasPrefix(value, "https://") || strings.HasPrefix(value, "http://")
 		}
@@ -209,7 +210,7 @@ func (s *selectors) first(n *html.Node) string {
 			break
 		}
 		holders := simple(at)
-		if id := attribute(at, "id"); isIdentifier(id) && isStable(id) {
+		if id := tree.Attr(at, "id"); isIdentifier(id) && isStable(id) {
 			holders = append([]string{"#" + id}, holders...)
 		}
 		for _, holder := range holders {
@@ -460,7 +461,7 @@ func (p *probe) picture(around *html.Node, lists []list) model.Field {
 			return true
 		}
 		for _, name := range pictured {
-			if value := attribute(n, name); value != "" && !strings.HasPrefix(value, "data:") {
+			if value := tree.Attr(n, name); value != "" && !strings.HasPrefix(value, "data:") {
 				found = attr("image", p.selectorOf(n), name)
 				break
 			}

@@ -6,6 +6,8 @@ import (
 
 	"github.com/andybalholm/cascadia"
 	"golang.org/x/net/html"
+
+	"shoal.dev/shoal/pkg/extract/internal/tree"
 )
 
 // maxVisits bounds the elements at which selectors are tried, per page. If that is not enough, some
@@ -105,11 +107,11 @@ func subject(css string) string {
 // simple returns compounds that match an element, the most telling first.
 func simple(n *html.Node) []string {
 	var list []string
-	if prop := attribute(n, "itemprop"); isIdentifier(prop) {
+	if prop := tree.Attr(n, "itemprop"); isIdentifier(prop) {
 		list = append(list, "[itemprop="+prop+"]")
 	}
 	for _, name := range [...]string{"data-testid", "data-test", "data-qa"} {
-		if value := attribute(n, name); isIdentifier(value) && isStable(value) {
+		if value := tree.Attr(n, name); isIdentifier(value) && isStable(value) {
 			list = append(list, "["+name+"="+value+"]")
 		}
 	}
@@ -174,7 +176,7 @@ func (s *selectors) group(nodes []*html.Node) string {
 			break
 		}
 		holders := common(slices.Compact(slices.Clone(around)))
-		if id := attribute(around[0], "id"); isIdentifier(id) && isStable(id) &&
+		if id := tree.Attr(around[0], "id"); isIdentifier(id) && isStable(id) &&
 			sameNode(around) {
 			holders = append([]string{"#" + id}, holders...)
 		}

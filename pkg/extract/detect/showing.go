@@ -96,7 +96,7 @@ func (s *Showing) add(n *html.Node, in int, pre bool) {
 		node := Node{In: in, Name: "span"}
 		switch {
 		case n.Data == "img":
-			node.Name, node.Text = "img", utf8text.CutText(attribute(n, "alt"), MaxShownText)
+			node.Name, node.Text = "img", utf8text.CutText(tree.Attr(n, "alt"), MaxShownText)
 		case shownNames[n.Data]:
 			node.Name = n.Data
 		case blocks[n.Data]:

@@ -7,6 +7,7 @@ import (
 	"golang.org/x/net/html"
 
 	"shoal.dev/shoal/pkg/extract/internal/structured"
+	"shoal.dev/shoal/pkg/extract/internal/tree"
 	"shoal.dev/shoal/pkg/model"
 )
 
@@ -75,7 +76,7 @@ func IsList(data *structured.Data, pageURL string) bool {
 
 func valueOf(name string, kind model.FieldKind, attr string, n *html.Node) Value {
 	if kind == model.Attr {
-		return Value{name, strings.TrimSpace(attribute(n, attr))}
+		return Value{name, strings.TrimSpace(tree.Attr(n, attr))}
 	}
 	return Value{name, textOf(n)}
 }

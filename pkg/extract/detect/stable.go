@@ -5,6 +5,8 @@ import (
 	"strings"
 
 	"golang.org/x/net/html"
+
+	"shoal.dev/shoal/pkg/extract/internal/tree"
 )
 
 // maxClasses bounds the stable classes kept of one element. Real elements have a few, and each is
@@ -14,7 +16,7 @@ const maxClasses = 64
 // classesOf returns the classes that other pages of the site are likely to share.
 func classesOf(n *html.Node) []string {
 	var kept []string
-	for class := range strings.FieldsSeq(attribute(n, "class")) {
+	for class := range strings.FieldsSeq(tree.Attr(n, "class")) {
 		if isStable(class) && !slices.Contains(kept, class) {
 			if kept = append(kept, class); len(kept) == maxClasses {
 				break

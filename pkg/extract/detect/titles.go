@@ -10,6 +10,7 @@ import (
 	"golang.org/x/net/html"
 
 	"shoal.dev/shoal/pkg/amount"
+	"shoal.dev/shoal/pkg/extract/internal/tree"
 )
 
 // Bounds of the search for the titles of a list's items.
@@ -110,7 +111,7 @@ func (p *probe) innerTarget(i int) string {
 
 // targetOf returns where a link leads, or "" if that is not another page.
 func (p *probe) targetOf(n *html.Node) string {
-	href := strings.TrimSpace(attribute(n, "href"))
+	href := strings.TrimSpace(tree.Attr(n, "href"))
 	if strings.HasPrefix(href, "#") {
 		return ""
 	}
@@ -135,7 +136,7 @@ func titled(n *html.Node) int {
 	if n.Data == "button" || n.Data == "label" || n.Data == "time" {
 		return -1
 	}
-	title := attribute(n, "rel") == "bookmark"
+	title := tree.Attr(n, "rel") == "bookmark"
 	for word := range wordsOf(n) {
 		if otherWords[word] {
 			return -1
@@ -200,7 +201,7 @@ func (p *probe) groups(captions []caption) []group {
 					}
 					add(chain{steps, "." + class}, way{counted: counted}, k)
 				}
-				if id := attribute(e.node, "id"); level > 0 && isIdentifier(id) &&
+				if id := tree.Attr(e.node, "id"); level > 0 && isIdentifier(id) &&
 					isStable(id) {
 					add(chain{steps, "#" + id}, way{counted: counted}, k)
 				}

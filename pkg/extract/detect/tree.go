@@ -11,15 +11,6 @@ import (
 	"shoal.dev/shoal/pkg/extract/internal/tree"
 )
 
-func attribute(n *html.Node, name string) string {
-	for _, a := range n.Attr {
-		if a.Key == name && a.Namespace == "" {
-			return a.Val
-		}
-	}
-	return ""
-}
-
 // elements visits n and the elements in it, in document order. If visit returns false, the
 // element's contents are skipped. Elements that browsers never show are skipped, too.
 func elements(n *html.Node, visit func(*html.Node) bool) {
@@ -109,7 +100,7 @@ var hashed = regexp.MustCompile(`^([A-Za-z][A-Za-z0-9]*(?:[-_][A-Za-z][A-Za-z0-9
 // modulesOf returns the readable parts of an element's CSS module classes.
 func modulesOf(n *html.Node) []string {
 	var parts []string
-	for class := range strings.FieldsSeq(attribute(n, "class")) {
+	for class := range strings.FieldsSeq(tree.Attr(n, "class")) {
 		if m := hashed.FindStringSubmatch(class); m != nil {
 			if parts = append(parts, m[1]); len(parts) == maxClasses {
 				break
@@ -144,7 +135,7 @@ func words(n *html.Node) []string { return slices.Collect(wordsOf(n)) }
 func wordsOf(n *html.Node) iter.Seq[string] {
 	return func(yield func(string) bool) {
 		for _, name := range namingAttributes {
-			for word := range splitNames(attribute(n, name)) {
+			for word := range splitNames(tree.Attr(n, name)) {
 				if !yield(word) {
 					return
 				}

@@ -8,6 +8,8 @@ import (
 
 	"golang.org/x/net/html"
 	"golang.org/x/net/html/atom"
+
+	"shoal.dev/shoal/pkg/extract/internal/tree"
 )
 
 // minBlob is the size of JSON, in bytes, below which an attribute or a variable is not informative.
@@ -45,7 +47,7 @@ func (r *reader) readScript(n *html.Node) {
 		return
 	}
 	text := n.FirstChild.Data
-	name, kind := attr(n, "id"), attr(n, "type")
+	name, kind := tree.Attr(n, "id"), tree.Attr(n, "type")
 	media, _, _ := strings.Cut(kind, ";")
 	media = strings.ToLower(strings.TrimSpace(media))
 	switch {

@@ -5,6 +5,8 @@ import (
 
 	"golang.org/x/net/html"
 	"golang.org/x/net/html/atom"
+
+	"shoal.dev/shoal/pkg/extract/internal/tree"
 )
 
 // readMicrodata reads the items marked by itemscope, itemprop and itemref.
@@ -40,9 +42,9 @@ func (m *microdata) element(n *html.Node, it *Item) {
 		m.data.Cut = true
 		return
 	}
-	m.steps += (len(attr(n, "itemprop")) + len(attr(n, "itemtype"))) / bytesPerStep
-	props := m.names(attr(n, "itemprop"))
-	if _, ok := lookAttr(n, "itemscope"); !ok {
+	m.steps += (len(tree.Attr(n, "itemprop")) + len(tree.Attr(n, "itemtype"))) / bytesPerStep
+	props := m.names(tree.Attr(n, "itemprop"))
+	if _, ok := tree.LookAttr(n, "itemscope"); !ok {
 		if it != nil && len(props) > 0 {
 			v := Value{Kind: String, Text: m.valueOf(n)}
 			for _, name := range props {
@@ -57,8 +59,8 @@ func (m *microdata) element(n *html.Node, it *Item) {
 	}
 	m.open[n] = true
 	defer delete(m.open, n)
-	scope := &Item{Source: Microdata, ID: strings.TrimSpace(attr(n, "itemid"))}
-	for _, t := range m.names(attr(n, "itemtype")) {
+	scope := &Item{Source: Microdata, ID: strings.TrimSpace(tree.Attr(n, "itemid"))}
+	for _, t := range m.names(tree.Attr(n, "itemtype")) {
 		scope.Types = append(scope.Types, local(t))
 	}
 	if it == nil || len(props) == 0 {
@@ -81,7 +83,7 @@ func (r *reader) nameByText(n *html.Node, it *Item) {
 	if len(it.Props) > 0 || it.ID != "" {
 		return
 	}
-	text, ok := lookAttr(n, "content")
+	text, ok := tree.LookAttr(n, "content")
 	if !ok {
 		text = r.textOf(n)
 	}
@@ -92,7 +94,7 @@ func (r *reader) nameByText(n *html.Node, it *Item) {
 
 // referred reads the elements that itemref names as if they were in the item.
 func (m *microdata) referred(n *html.Node, it *Item) {
-	for id := range strings.FieldsSeq(attr(n, "itemref")) {
+	for id := range strings.FieldsSeq(tree.Attr(n, "itemref")) {
 		if m.refs++; m.refs > maxBlocks {
 			m.data.Cut = true
 			return
@@ -100,7 +102,7 @@ func (m *microdata) referred(n *html.Node, it *Item) {
 		if m.ids == nil {
 			m.ids = map[string]*html.Node{}
 			for n := range m.root.Descendants() {
-				if id := attr(n, "id"); id != "" && m.ids[id] == nil {
+				if id := tree.Attr(n, "id"); id != "" && m.ids[id] == nil {
 					m.ids[id] = n
 				}
 			}
@@ -113,7 +115,7 @@ func (m *microdata) referred(n *html.Node, it *Item) {
 
 // valueOf returns the value of an element marked as a property.
 func (r *reader) valueOf(n *html.Node) string {
-	if content, ok := lookAttr(n, "content"); ok {
+	if content, ok := tree.LookAttr(n, "content"); ok {
 		return strings.TrimSpace(content)
 	}
 	key := ""
@@ -125,15 +127,15 @@ func (r *reader) valueOf(n *html.Node) string {
 	case atom.Object:
 		key = "data"
 	case atom.Data, atom.Meter:
-		if v, ok := lookAttr(n, "value"); ok {
+		if v, ok := tree.LookAttr(n, "value"); ok {
 			return strings.TrimSpace(v)
 		}
 	case atom.Time:
-		if v, ok := lookAttr(n, "datetime"); ok {
+		if v, ok := tree.LookAttr(n, "datetime"); ok {
 			return strings.TrimSpace(v)
 		}
 	}
-	if v, ok := lookAttr(n, key); ok && key != "" {
+	if v, ok := tree.LookAttr(n, key); ok && key != "" {
 		return r.resolve(v)
 	}
 	return r.textOf(n)
@@ -172,9 +174,9 @@ func (r *reader) rdfa(n *html.Node, s scope) {
 		return
 	}
 	r.declare(&s, n)
-	types, typed := lookAttr(n, "typeof")
-	property := r.expanded(&s, attr(n, "property"))
-	for token := range strings.FieldsSeq(attr(n, "rel")) {
+	types, typed := tree.LookAttr(n, "typeof")
+	property := r.expanded(&s, tree.Attr(n, "property"))
+	for token := range strings.FieldsSeq(tree.Attr(n, "rel")) {
 		if strings.Contains(token, ":") { // others describe relations of links
 			property = append(property, r.expanded(&s, token)...)
 		}
@@ -183,7 +185,7 @@ func (r *reader) rdfa(n *html.Node, s scope) {
 	case typed:
 		it := &Item{Source: RDFa, Types: r.expanded(&s, types)}
 		for _, key := range [...]string{"about", "resource", "href", "src"} {
-			if id, ok := lookAttr(n, key); ok && it.ID == "" {
+			if id, ok := tree.LookAttr(n, key); ok && it.ID == "" {
 				it.ID = strings.TrimSpace(id)
 			}
 		}
@@ -205,8 +207,8 @@ func (r *reader) rdfa(n *html.Node, s scope) {
 			}
 		}
 		return
-	case s.item != nil && len(property) > 0 && attr(n, "property") == "" && attr(n, "href") == "" &&
-		attr(n, "resource") == "":
+	case s.item != nil && len(property) > 0 && tree.Attr(n, "property") == "" &&
+		tree.Attr(n, "href") == "" && tree.Attr(n, "resource") == "":
 		s.rel = property
 	case s.item != nil && len(property) > 0:
 		v := Value{Kind: String, Text: r.rdfaValue(n)}
@@ -219,12 +221,12 @@ func (r *reader) rdfa(n *html.Node, s scope) {
 
 func (r *reader) rdfaValue(n *html.Node) string {
 	for _, key := range [...]string{"content", "datetime"} {
-		if v, ok := lookAttr(n, key); ok {
+		if v, ok := tree.LookAttr(n, key); ok {
 			return strings.TrimSpace(v)
 		}
 	}
 	for _, key := range [...]string{"resource", "href", "src"} {
-		if v, ok := lookAttr(n, key); ok {
+		if v, ok := tree.LookAttr(n, key); ok {
 			return r.resolve(v)
 		}
 	}
@@ -245,7 +247,7 @@ func (r *reader) declare(s *scope, n *html.Node) {
 		s.declared++
 		s.prefixes = &prefix{name, vocabulary, s.prefixes}
 	}
-	if fields := strings.Fields(attr(n, "prefix")); len(fields) > 1 && len(fields) < maxDepth {
+	if fields := strings.Fields(tree.Attr(n, "prefix")); len(fields) > 1 && len(fields) < maxDepth {
 		for i := 0; i+1 < len(fields); i += 2 {
 			add(strings.TrimSuffix(fields[i], ":"), fields[i+1])
 		}

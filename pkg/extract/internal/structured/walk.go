@@ -35,7 +35,8 @@ func baseOf(root *html.Node, pageURL string) *url.Url {
 		if n.DataAtom == atom.Body {
 			break
 		}
-		if href := attr(n, "href"); n.DataAtom == atom.Base && href != "" && len(href) <= maxLink {
+		if href := tree.Attr(n, "href"); n.DataAtom == atom.Base && href != "" &&
+			len(href) <= maxLink {
 			if b, err := base.Parse(href); err == nil &&
 				(b.Scheme() == "http" || b.Scheme() == "https") {
 				return b
@@ -82,11 +83,11 @@ func (r *reader) walk(root *html.Node) {
 				r.data.Headings = append(r.data.Headings, r.textOf(n))
 			}
 		case atom.Link:
-			if r.data.Canonical == "" && hasToken(attr(n, "rel"), "canonical") {
-				r.data.Canonical = r.resolve(attr(n, "href"))
+			if r.data.Canonical == "" && hasToken(tree.Attr(n, "rel"), "canonical") {
+				r.data.Canonical = r.resolve(tree.Attr(n, "href"))
 			}
 		case atom.Html:
-			r.data.Lang = strings.TrimSpace(attr(n, "lang"))
+			r.data.Lang = strings.TrimSpace(tree.Attr(n, "lang"))
 		case atom.Table:
 			r.readTable(n)
 		case atom.Dl:
@@ -110,12 +111,12 @@ func (r *reader) noteMarks(n *html.Node) {
 }
 
 func (r *reader) readMeta(n *html.Node) {
-	content, ok := lookAttr(n, "content")
+	content, ok := tree.LookAttr(n, "content")
 	if !ok {
 		return
 	}
 	for _, key := range [...]string{"property", "name", "itemprop"} {
-		if name := strings.TrimSpace(attr(n, key)); name != "" {
+		if name := strings.TrimSpace(tree.Attr(n, key)); name != "" {
 			if len(r.data.Meta) == maxPairs {
 				r.data.Cut = true
 				return
@@ -241,20 +242,6 @@ func isHidden(n *html.Node) bool {
 		return true
 	}
 	return false
-}
-
-func attr(n *html.Node, key string) string {
-	v, _ := lookAttr(n, key)
-	return v
-}
-
-func lookAttr(n *html.Node, key string) (string, bool) {
-	for i := range n.Attr {
-		if n.Attr[i].Key == key && n.Attr[i].Namespace == "" {
-			return n.Attr[i].Val, true
-		}
-	}
-	return "", false
 }
 
 func hasToken(list, want string) bool {

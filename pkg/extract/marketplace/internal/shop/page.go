@@ -72,7 +72,7 @@ func baseOf(root *html.Node, address string) (*url.URL, error) {
 		if n.Type != html.ElementNode || n.Data != "base" {
 			continue
 		}
-		if given, err := base.Parse(attribute(n, "href")); err == nil && isWeb(given) {
+		if given, err := base.Parse(tree.Attr(n, "href")); err == nil && isWeb(given) {
 			return given, nil
 		}
 		break
@@ -113,15 +113,6 @@ func (p *Page) resolve(link string) string {
 		return ""
 	}
 	return u.String()
-}
-
-func attribute(n *html.Node, name string) string {
-	for _, a := range n.Attr {
-		if a.Key == name && a.Namespace == "" {
-			return a.Val
-		}
-	}
-	return ""
 }
 
 // maxText is the bound on an element's text, in bytes.
@@ -181,13 +172,13 @@ func (p *Page) image(n *html.Node) string {
 	}
 	for _, name := range [...]string{"data-zoom-image", "data-large_image", "data-full-image",
 		"data-original", "data-src", "data-lazy-src", "src"} {
-		if link := attribute(n, name); link != "" && !strings.HasPrefix(link, "data:") &&
+		if link := tree.Attr(n, name); link != "" && !strings.HasPrefix(link, "data:") &&
 			!strings.Contains(link, "{width}") {
 			return p.resolve(link)
 		}
 	}
 	for _, name := range [...]string{"data-srcset", "srcset"} {
-		first, _, _ := strings.Cut(strings.TrimSpace(attribute(n, name)), " ")
+		first, _, _ := strings.Cut(strings.TrimSpace(tree.Attr(n, name)), " ")
 		if first = strings.TrimSuffix(first, ","); first != "" &&
 			!strings.HasPrefix(first, "data:") {
 			return p.resolve(first)

@@ -8,6 +8,7 @@ import (
 	"golang.org/x/net/html"
 
 	"shoal.dev/shoal/pkg/amount"
+	"shoal.dev/shoal/pkg/extract/internal/tree"
 )
 
 // Reader reads pages of all known systems. It is safe for concurrent use.
@@ -73,7 +74,7 @@ func (pl place) value(p *Page, n *html.Node) string {
 	case "image":
 		return p.image(n)
 	}
-	return strings.TrimSpace(attribute(n, pl.attr))
+	return strings.TrimSpace(tree.Attr(n, pl.attr))
 }
 
 // first returns the first value that is not empty, in the order of the alternatives.

@@ -14,11 +14,7 @@ func Measure(c Cache, to *telemetry.Metrics) {
 		Counter("shoal_cache_fallbacks_total", "Rate limit checks that the process made alone "+
 			"because Redis did not answer.",
 			func(c Counts) float64 { return float64(c.Alone) }).
-		Gauge("shoal_cache_down", "1 while Redis does not answer.", func(c Counts) float64 {
-			if c.Down {
-				return 1
-			}
-			return 0
-		}).
+		Gauge("shoal_cache_down", "1 while Redis does not answer.",
+			func(c Counts) float64 { return telemetry.Truth(c.Down) }).
 		Declare(to)
 }

@@ -415,12 +415,7 @@ func (p *probe) titleWorth(members []int, captions []caption) float64 {
 	return worth
 }
 
-func one(is bool) float64 {
-	if is {
-		return 1
-	}
-	return 0
-}
+func one(is bool) float64 { return float64(count(is)) }
 
 // itemsWorth rates a group's items by their number, similarity and share of the page. Images and
 // text beside the titles count, too.

@@ -14,6 +14,8 @@ import (
 	"sync"
 	"time"
 
+	"shoal.dev/shoal/pkg/model"
+	"shoal.dev/shoal/pkg/price"
 	"shoal.dev/shoal/testkit/api"
 	"shoal.dev/shoal/testkit/process"
 	"shoal.dev/shoal/testkit/recount"
@@ -40,8 +42,7 @@ Example: shoal bench soak --time 8h --kills 1m`
 
 const (
 	soakHosts    = 20
-	soakPrice    = 150 // micros per page
-	soakFree     = 5   // free requests of a new customer
+	soakFree     = 5 // free requests of a new customer
 	soakPatience = 10 * time.Minute
 	leastKills   = 8 * time.Second
 	soakEvery    = 60 // most samples of memory and disk over the whole time
@@ -242,7 +243,9 @@ func (s *soak) round(ctx context.Context, lane, n int, place string) (err error)
 	s.mu.Lock()
 	deaths := slices.Clone(s.deaths)
 	s.mu.Unlock()
-	expected := recount.Run{Web: w, URLs: r.urls, Price: soakPrice, Free: soakFree, Deaths: deaths}
+	plain, _ := price.Standard().Row(model.Plain.PriceRow())
+	expected := recount.Run{Web: w, URLs: r.urls, Price: plain.Micros, Free: soakFree,
+		Deaths: deaths}
 	if chains {
 		expected.Pagination = api.NextLink()
 	}

@@ -14,6 +14,7 @@ import (
 	"golang.org/x/text/number"
 
 	"shoal.dev/shoal/controlplane/client"
+	"shoal.dev/shoal/pkg/price"
 )
 
 //go:embed statement.html
@@ -46,8 +47,8 @@ var (
 // euros formats an amount in micros with two to six decimal places. Below 2^53 micros a float64
 // distinguishes any two amounts at six decimals.
 func (p *statementPage) euros(micros int64) string {
-	return p.Sprint(number.Decimal(float64(micros)/1e6, number.MinFractionDigits(2),
-		number.MaxFractionDigits(6)))
+	return p.Sprint(number.Decimal(float64(micros)/price.MicrosPerEUR,
+		number.MinFractionDigits(2), number.MaxFractionDigits(6)))
 }
 
 // line formats an entry for the page.

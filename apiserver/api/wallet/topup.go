@@ -10,10 +10,8 @@ import (
 	"shoal.dev/shoal/apiserver/payment"
 	"shoal.dev/shoal/controlplane/client"
 	"shoal.dev/shoal/pkg/fault"
+	"shoal.dev/shoal/pkg/price"
 )
-
-// microsPerCent is the number of micros in a cent.
-const microsPerCent = 10_000
 
 const (
 	// askTime is how long the provider may take to make a session.
@@ -96,7 +94,7 @@ func (r Resource) open(ctx context.Context, from *operation.Caller,
 		return client.OpenedTopUp{}, err
 	}
 	return client.Do(ctx, r.Client, client.OpenTopUp{Session: session.ID, URL: session.URL,
-		Customer: from.Customer, Amount: cents * microsPerCent,
+		Customer: from.Customer, Amount: cents * price.MicrosPerCent,
 		Expires: session.Expires.UnixMilli()}, from.Call)
 }
 

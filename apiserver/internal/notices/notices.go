@@ -10,6 +10,7 @@ import (
 	"shoal.dev/shoal/apiserver/internal/plans"
 	"shoal.dev/shoal/controlplane/client"
 	"shoal.dev/shoal/pkg/model"
+	"shoal.dev/shoal/pkg/price"
 )
 
 // Title says what happened in a few words.
@@ -200,8 +201,9 @@ func Euros(micros int64) string {
 	if micros < 0 {
 		sign, whole = "-", -whole
 	}
-	if whole%10_000 == 0 {
-		return fmt.Sprintf("%s%d.%02d EUR", sign, whole/1_000_000, whole%1_000_000/10_000)
+	euros, part := whole/price.MicrosPerEUR, whole%price.MicrosPerEUR
+	if part%price.MicrosPerCent == 0 {
+		return fmt.Sprintf("%s%d.%02d EUR", sign, euros, part/price.MicrosPerCent)
 	}
-	return fmt.Sprintf("%s%d.%06d EUR", sign, whole/1_000_000, whole%1_000_000)
+	return fmt.Sprintf("%s%d.%06d EUR", sign, euros, part)
 }

@@ -12,15 +12,15 @@ import (
 
 	"shoal.dev/shoal/apiserver/payment"
 	"shoal.dev/shoal/pkg/fault"
+	"shoal.dev/shoal/pkg/price"
 )
 
 const (
 	// tolerance is how far the time of a signature may differ from ours.
 	tolerance = 5 * time.Minute
 	// maxCents is the highest amount that Stripe accepts.
-	maxCents      = 99_999_999
-	microsPerCent = 10_000
-	maxCustomer   = 500 // bytes, the limit of a metadata value
+	maxCents    = 99_999_999
+	maxCustomer = 500 // bytes, the limit of a metadata value
 )
 
 var errUnreadable = fault.New(fault.InvalidBody, "the event cannot be read")
@@ -135,7 +135,7 @@ func readSession(kind stripe.EventType, raw []byte) (any, error) {
 		return nil, errUnreadable
 	}
 	if s.Currency == currency {
-		paid.Micros = s.AmountTotal * microsPerCent
+		paid.Micros = s.AmountTotal * price.MicrosPerCent
 	}
 	return paid, nil
 }
@@ -195,8 +195,8 @@ func readReversal(id string, of *stripe.PaymentIntent, in stripe.Currency, cents
 	if !isID(id) || !isID(of.ID) || !isAmount(cents) {
 		return nil, errUnreadable
 	}
-	return payment.Reversed{ID: id, Payment: of.ID, Micros: cents * microsPerCent,
-		Back: back * microsPerCent}, nil
+	return payment.Reversed{ID: id, Payment: of.ID, Micros: cents * price.MicrosPerCent,
+		Back: back * price.MicrosPerCent}, nil
 }
 
 func isID(id string) bool { return id != "" && len(id) <= maxID }

@@ -8,6 +8,7 @@ import (
 	"github.com/stripe/stripe-go/v85"
 
 	"shoal.dev/shoal/apiserver/payment"
+	"shoal.dev/shoal/pkg/price"
 )
 
 // movementsAtOnce is the page size of movements, each with its source.
@@ -47,7 +48,7 @@ func readMovement(moved *stripe.BalanceTransaction) (payment.Movement, bool) {
 		told := payment.Movement{Payment: c.PaymentIntent.ID, Cluster: c.Metadata[clusterMember],
 			Customer: c.Metadata[customerMember]}
 		if c.Currency == currency {
-			told.Micros = c.Amount * microsPerCent
+			told.Micros = c.Amount * price.MicrosPerCent
 		}
 		return told, c.Metadata[planMember] == ""
 	case source.Refund != nil:
@@ -70,7 +71,7 @@ func away(id string, of *stripe.PaymentIntent, in stripe.Currency, cents int64) 
 	if of == nil || in != currency {
 		return payment.Movement{}, false
 	}
-	return payment.Movement{Payment: of.ID, Reversal: id, Micros: cents * microsPerCent}, true
+	return payment.Movement{Payment: of.ID, Reversal: id, Micros: cents * price.MicrosPerCent}, true
 }
 
 // reinstatedSoFar returns how much of a dispute has come back, in cents; 0: nothing yet.

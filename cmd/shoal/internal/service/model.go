@@ -11,6 +11,7 @@ import (
 
 	"shoal.dev/shoal/fetcher"
 	"shoal.dev/shoal/pkg/egress"
+	"shoal.dev/shoal/pkg/price"
 )
 
 // ModelFlags say which language model AI_CONF scrapers may ask for what a page does not state, and
@@ -30,9 +31,6 @@ type ModelFlags struct {
 	PageCost   float64        `group:"model" help:"Most EUR for one page; 0: only tokens are capped." default:"0"`
 	DayCost    float64        `group:"model" help:"Most EUR of this process in one UTC day; 0: only tokens are capped." default:"0"`
 }
-
-// microsPerEUR is how many micros a euro has.
-const microsPerEUR = 1_000_000
 
 func (m *ModelFlags) check() error {
 	if m.URL == "" && m.Name == "" {
@@ -82,9 +80,9 @@ func (n *node) openModel() (fetcher.Model, error) {
 		return nil, err
 	}
 	n.closeLater(func() error { out.Close(); return nil })
-	micros := func(eur float64) int64 { return int64(math.Round(eur * microsPerEUR)) }
+	micros := func(eur float64) int64 { return int64(math.Round(eur * price.MicrosPerEUR)) }
 	perThousand := func(eurPerMillion float64) int64 {
-		return int64(math.Round(eurPerMillion * microsPerEUR / 1_000))
+		return int64(math.Round(eurPerMillion * price.MicrosPerEUR / 1_000))
 	}
 	return fetcher.NewModel(fetcher.ModelConfig{BaseURL: m.URL, Model: m.Name,
 		Key: fetcher.ModelKey(key), Timeout: m.Timeout,

@@ -10,19 +10,22 @@ import (
 	"time"
 	"unicode"
 	"unicode/utf8"
+
+	"shoal.dev/shoal/pkg/price"
 )
 
-// Euros formats micros exactly, with two to six decimals: 1 EUR is 1,000,000 micros.
+// Euros formats micros exactly, with two to six decimals.
 func Euros(micros int64) string {
 	sign, amount := "", uint64(micros)
 	if micros < 0 {
 		sign, amount = "-", -amount
 	}
-	decimals := strings.TrimRight(fmt.Sprintf("%06d", amount%1_000_000), "0")
+	decimals := strings.TrimRight(fmt.Sprintf("%06d", amount%price.MicrosPerEUR), "0")
 	for len(decimals) < 2 {
 		decimals += "0"
 	}
-	return sign + grouped(strconv.FormatUint(amount/1_000_000, 10)) + "." + decimals + " EUR"
+	euros := grouped(strconv.FormatUint(amount/price.MicrosPerEUR, 10))
+	return sign + euros + "." + decimals + " EUR"
 }
 
 // Count formats a number with thousands separators.

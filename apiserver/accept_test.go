@@ -51,7 +51,7 @@ func TestConnectionsThatCannotBeTaken(t *testing.T) {
 	inner.from = []string{"192.0.2.1:80"}
 	clock := &pausing{on: func(end chan<- time.Time) { end <- time.Time{} }}
 	var log strings.Builder
-	l := listen(inner, callers{unlimited: true, log: slog.New(slog.NewTextHandler(&log, nil))},
+	l := listen(inner, callers{unlimited: true, logger: slog.New(slog.NewTextHandler(&log, nil))},
 		clock)
 	if c, err := l.Accept(); err != nil || c == nil {
 		t.Fatalf("no connection comes: %v", err)
@@ -71,7 +71,7 @@ func TestConnectionsThatCannotBeTaken(t *testing.T) {
 // A listener that is closed during the pause does not wait for its end.
 func TestClosedWhileConnectionsCannotBeTaken(t *testing.T) {
 	inner, clock := &exhausted{failures: []error{syscall.EMFILE}}, &pausing{}
-	l := listen(inner, callers{unlimited: true, log: slog.New(slog.DiscardHandler)}, clock)
+	l := listen(inner, callers{unlimited: true, logger: slog.New(slog.DiscardHandler)}, clock)
 	clock.on = func(chan<- time.Time) { _ = l.Close() }
 	if _, err := l.Accept(); !errors.Is(err, net.ErrClosed) {
 		t.Errorf("%v", err)

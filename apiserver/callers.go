@@ -24,7 +24,7 @@ const maxOfAddress = 256
 type callers struct {
 	proxies   forwarded.Proxies // trusted proxies have no limit: they stand for many callers
 	unlimited bool              // nobody has a limit
-	log       *slog.Logger
+	logger    *slog.Logger
 	refused   prometheus.Counter
 }
 
@@ -52,10 +52,10 @@ var (
 func (c *callers) refuse(conn net.Conn, holder string, why *fault.Error, clear bool) {
 	c.refused.Inc()
 	if why == errManyConnections {
-		c.log.Warn("an address has too many connections open; if it is a proxy, name it in "+
+		c.logger.Warn("an address has too many connections open; if it is a proxy, name it in "+
 			"--trusted-proxies", "address", holder)
 	} else {
-		c.log.Warn("all connections are taken: another one is refused")
+		c.logger.Warn("all connections are taken: another one is refused")
 	}
 	if !clear {
 		_ = conn.Close() // nothing was sent on it

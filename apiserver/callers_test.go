@@ -72,7 +72,7 @@ func accept(t *testing.T, l *listener, inner *arriving, from string, want int) n
 func TestConnectionsMayAllBeTaken(t *testing.T) {
 	metrics := newMetrics(telemetry.NewMetrics())
 	inner := &arriving{}
-	l := listen(inner, callers{log: slog.New(slog.DiscardHandler), refused: metrics.refused},
+	l := listen(inner, callers{logger: slog.New(slog.DiscardHandler), refused: metrics.refused},
 		clock.System{})
 	var last net.Conn
 	for i := range maxConnections {
@@ -102,7 +102,7 @@ func TestAnAddressHasAShareOfTheConnections(t *testing.T) {
 	metrics := newMetrics(telemetry.NewMetrics())
 	inner := &arriving{}
 	l := listen(inner, callers{proxies: forwarded.Proxies{netip.MustParsePrefix("10.0.0.0/8")},
-		log: slog.New(slog.NewTextHandler(&log, nil)), refused: metrics.refused},
+		logger: slog.New(slog.NewTextHandler(&log, nil)), refused: metrics.refused},
 		clock.System{})
 	var first net.Conn
 	for i := range maxOfAddress {

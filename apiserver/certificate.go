@@ -75,14 +75,14 @@ func (c *Certificate) reread() (changed bool, err error) {
 }
 
 // config is the TLS configuration. Each handshake checks the files, at the cost of two stat calls.
-func (c *Certificate) config(log *slog.Logger) *tls.Config {
+func (c *Certificate) config(logger *slog.Logger) *tls.Config {
 	return &tls.Config{MinVersion: tls.VersionTLS12, NextProtos: []string{"http/1.1"},
 		GetCertificate: func(*tls.ClientHelloInfo) (*tls.Certificate, error) {
 			switch changed, err := c.reread(); {
 			case err != nil:
-				log.Error("the new certificate cannot be used; the old one stays", "error", err)
+				logger.Error("the new certificate cannot be used; the old one stays", "error", err)
 			case changed:
-				log.Info("the certificate was replaced", "ends", c.Expires())
+				logger.Info("the certificate was replaced", "ends", c.Expires())
 			}
 			c.mu.Lock()
 			defer c.mu.Unlock()

@@ -79,7 +79,7 @@ func (l *listener) take() (net.Conn, error) {
 		}
 		if now := l.clock.Now(); failures == 1 || now.Sub(warned) >= warnEvery {
 			warned = now
-			l.callers.log.Warn("a connection could not be taken", "error", err)
+			l.callers.logger.Warn("a connection could not be taken", "error", err)
 		}
 		select {
 		case <-l.clock.After(acceptAgain.After(failures)):

@@ -388,7 +388,7 @@ func (s *Server) Run(ctx context.Context) error {
 func (s *Server) Serve(ctx context.Context, l net.Listener) error {
 	defer s.endWork()
 	from := callers{proxies: s.config.TrustedProxies, unlimited: s.config.NoRateLimits,
-		log: s.config.Logger, refused: s.refused}
+		logger: s.config.Logger, refused: s.refused}
 	open := listeners{listen(l, from, s.config.Clock)}
 	if s.config.Certificate != nil {
 		open[0].secure = s.config.Certificate.config(s.config.Logger)

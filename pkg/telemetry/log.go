@@ -49,7 +49,9 @@ func NewLog(to io.Writer, config LogConfig, metrics *Metrics) (*slog.Logger, err
 }
 
 // ForRole returns a process's log for one of its roles.
-func ForRole(log *slog.Logger, role string) *slog.Logger { return log.With("role", role) }
+func ForRole(logger *slog.Logger, role string) *slog.Logger {
+	return logger.With("role", role)
+}
 
 // countedLog counts lines by level. A level between two of the four counts as the lower one.
 type countedLog struct {

@@ -28,7 +28,7 @@ const (
 type Touches struct {
 	client client.Client
 	clock  clock.Clock
-	log    *slog.Logger
+	logger *slog.Logger
 
 	mu       sync.Mutex
 	keys     map[ids.ID]client.KeyTouch
@@ -42,8 +42,8 @@ type Use struct {
 }
 
 // NewTouches makes a collector; Run flushes it.
-func NewTouches(c client.Client, k clock.Clock, log *slog.Logger) *Touches {
-	return &Touches{client: c, clock: k, log: log, keys: map[ids.ID]client.KeyTouch{},
+func NewTouches(c client.Client, k clock.Clock, logger *slog.Logger) *Touches {
+	return &Touches{client: c, clock: k, logger: logger, keys: map[ids.ID]client.KeyTouch{},
 		sessions: map[client.Hash]client.SessionTouch{}}
 }
 
@@ -113,7 +113,8 @@ func flushUses[K, U comparable](t *Touches, of string, uses map[K]U, keyOf func(
 	t.mu.Unlock()
 	for batch := range slices.Chunk(collected, touchBatch) {
 		if err := propose(batch); err != nil {
-			t.log.Warn("last uses are not recorded yet", "of", of, "uses", len(batch), "error", err)
+			t.logger.Warn("last uses are not recorded yet", "of", of, "uses", len(batch),
+				"error", err)
 			continue
 		}
 		t.mu.Lock()

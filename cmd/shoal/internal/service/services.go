@@ -112,7 +112,7 @@ func (c *ServicesConfig) openLog(ctx context.Context, n *node) (stream.Log, erro
 	}
 	settings.Prefix, settings.Replicas = c.KafkaPrefix, c.KafkaReplicas
 	settings.Partitions = int(controlplane.Defaults().Shards)
-	settings.Node, settings.Logger, settings.Clock = n.name, n.log, n.clock
+	settings.Node, settings.Logger, settings.Clock = n.name, n.logger, n.clock
 	log, err := kafka.Open(ctx, settings)
 	if err != nil {
 		return nil, fmt.Errorf("--kafka-brokers: %w", err)
@@ -133,7 +133,8 @@ func (c *ServicesConfig) openRows(ctx context.Context, n *node) (rowstore.Store,
 	if err != nil {
 		return nil, err
 	}
-	settings.Node, settings.Clock, settings.Logger, settings.Point = n.name, n.clock, n.log, n.point
+	settings.Node, settings.Clock, settings.Point = n.name, n.clock, n.point
+	settings.Logger = n.logger
 	store, err := clickhouse.Open(ctx, settings)
 	if err != nil {
 		return nil, fmt.Errorf("--clickhouse-url: %w", err)
@@ -150,7 +151,7 @@ func (c *ServicesConfig) openCache(ctx context.Context, n *node) (cache.Cache, e
 		return nil, err
 	}
 	settings.Prefix, settings.Processes = c.RedisPrefix, n.services.apiServers
-	settings.Clock, settings.Logger = n.clock, n.log
+	settings.Clock, settings.Logger = n.clock, n.logger
 	redis, err := cache.Open(settings)
 	if err != nil {
 		return nil, err

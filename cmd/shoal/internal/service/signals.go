@@ -24,7 +24,7 @@ const traceFlush = 5 * time.Second
 // signals are the logs, metrics and traces of a process.
 type signals struct {
 	metrics *telemetry.Metrics
-	log     *slog.Logger
+	logger  *slog.Logger
 	level   *slog.LevelVar
 	started *atomic.Bool      // from then on warnings only go to the log
 	tracer  *telemetry.Tracer // nil: no traces
@@ -45,11 +45,11 @@ func openSignals(ctx context.Context, config Config, node string, file io.Writer
 		file, format.Format = os.Stderr, telemetry.JSONLog
 	}
 	var err error
-	if s.log, err = telemetry.NewLog(file, format, s.metrics); err != nil {
+	if s.logger, err = telemetry.NewLog(file, format, s.metrics); err != nil {
 		return nil, err
 	}
 	if config.Notice != nil && !config.LogStderr {
-		s.log = slog.New(startWarnings{Handler: s.log.Handler(), over: s.started,
+		s.logger = slog.New(startWarnings{Handler: s.logger.Handler(), over: s.started,
 			notice: config.Notice, told: &sync.Map{}})
 	}
 	if config.Tracer == nil && config.Traces.Endpoint != "" {
@@ -57,7 +57,7 @@ func openSignals(ctx context.Context, config Config, node string, file io.Writer
 			telemetry.TraceConfig{Endpoint: config.Traces.Endpoint,
 				Ratio: config.Traces.Ratio, Node: node, Version: version.String(),
 				Failed: func(err error) {
-					s.log.Warn("the collector does not take traces", "error",
+					s.logger.Warn("the collector does not take traces", "error",
 						err)
 				}})
 		s.tracer = s.ours
@@ -123,7 +123,7 @@ func (n *node) logStart() {
 	if brokers := c.Services.KafkaBrokers; len(brokers) > 0 {
 		settings = append(settings, "kafka", brokers, "kafkaPrefix", c.Services.KafkaPrefix)
 	}
-	n.log.Info("starting", settings...)
+	n.logger.Info("starting", settings...)
 }
 
 // withoutSecrets returns an address without credentials and query values.
@@ -143,11 +143,11 @@ func (n *node) logStop(began time.Time, err error) {
 	n.started.Store(true) // the command prints the error
 	ran := n.clock.Now().Sub(began).Round(time.Millisecond)
 	if err != nil {
-		n.log.Error("stopped", "version", version.String(), "roles", n.config.Roles, "ran", ran,
+		n.logger.Error("stopped", "version", version.String(), "roles", n.config.Roles, "ran", ran,
 			"error", err)
 		return
 	}
-	n.log.Info("stopped", "version", version.String(), "roles", n.config.Roles, "ran", ran)
+	n.logger.Info("stopped", "version", version.String(), "roles", n.config.Roles, "ran", ran)
 }
 
 // close sends the pending spans.
@@ -155,12 +155,12 @@ func (s *signals) close() {
 	ctx, cancel := context.WithTimeout(context.Background(), traceFlush)
 	defer cancel()
 	if err := s.ours.Close(ctx); err != nil {
-		s.log.Warn("the last traces are lost", "error", err)
+		s.logger.Warn("the last traces are lost", "error", err)
 	}
 }
 
 // forRole returns the log for a role.
-func (s *signals) forRole(role string) *slog.Logger { return telemetry.ForRole(s.log, role) }
+func (s *signals) forRole(role string) *slog.Logger { return telemetry.ForRole(s.logger, role) }
 
 // operators are the operators' endpoints of this process.
 func (n *node) operators() telemetry.Ops {

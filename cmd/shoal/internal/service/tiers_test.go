@@ -79,7 +79,7 @@ func TestABrowserThatDoesNotStart(t *testing.T) {
 	}
 	t.Cleanup(n.egress.Close)
 	n.reader = fetcher.NewReader(fetcher.ReaderConfig{Dir: t.TempDir(), Clock: n.clock,
-		Logger: n.log})
+		Logger: n.logger})
 	found, err := n.openWeb(t.Context())
 	if err != nil {
 		t.Fatal(err)

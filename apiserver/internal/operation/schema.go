@@ -7,12 +7,12 @@ import (
 	"math"
 	"reflect"
 	"slices"
-	"strconv"
 	"strings"
 
 	"github.com/google/jsonschema-go/jsonschema"
 
 	"shoal.dev/shoal/pkg/ids"
+	"shoal.dev/shoal/pkg/jsontext"
 )
 
 // Schematic is a type that describes its own JSON form. A schema with a title becomes the component
@@ -249,7 +249,7 @@ func bound(to *jsonschema.Schema, r *rules, t reflect.Type) {
 
 func defaultJSON(t reflect.Type, text string) []byte {
 	if t.Kind() == reflect.String || readsText(t) {
-		return []byte(strconv.Quote(text))
+		return jsontext.AppendString(nil, text)
 	}
 	return []byte(text)
 }

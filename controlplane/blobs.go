@@ -80,12 +80,12 @@ func (w *sweeper) sweep(ctx context.Context) error {
 		how := blobstore.Sweeping{Now: now, Grace: blobGrace}
 		switch kind {
 		case blobstore.Exports:
-			how.Named = w.namedExports
+			how.Named = w.named(namesExport)
 		case blobstore.Bodies:
 			// A run exists before its packs do, so no grace is needed.
-			how.Lifetime, how.Grace, how.Named = bodies.Lifetime, 0, w.namedPacks
+			how.Lifetime, how.Grace, how.Named = bodies.Lifetime, 0, w.named(namesPack)
 		case blobstore.Catalogues:
-			how.Named = w.namedCatalogues
+			how.Named = w.named(namesCatalogue)
 		}
 		tally, err := w.s.config.Blobs.Sweep(ctx, kind, how)
 		if w.removed != nil {
@@ -103,51 +103,46 @@ func (w *sweeper) sweep(ctx context.Context) error {
 	return errors.Join(failed...)
 }
 
-// namedExports returns a test whether the state names an export's file: ID-BLOB, each 24 hex
-// digits. In the grace period after a restore it names all.
-func (w *sweeper) namedExports(ctx context.Context) (func(blobstore.Key) bool, error) {
-	spared, err := w.s.Spare(ctx)
-	if err != nil {
-		return nil, err
-	}
-	view, err := w.s.proposer.Fresh(ctx)
-	if err != nil {
-		return nil, err
-	}
-	return func(key blobstore.Key) bool {
-		if spared > 0 {
-			return true
-		}
-		id, blob, _ := strings.Cut(key.ID, "-")
-		parsed, err := ids.Parse(id)
+// named returns what asks the newest state whether it names a blob. In the grace period after a
+// restore it names all.
+func (w *sweeper) named(names func(*state.View, blobstore.Key) bool) func(
+	context.Context) (func(blobstore.Key) bool, error) {
+	return func(ctx context.Context) (func(blobstore.Key) bool, error) {
+		spared, err := w.s.Spare(ctx)
 		if err != nil {
-			return false
+			return nil, err
 		}
-		e := view.Export(parsed)
-		return e != nil && e.Customer == key.Owner && e.Blob.String() == blob
-	}, nil
+		view, err := w.s.proposer.Fresh(ctx)
+		if err != nil {
+			return nil, err
+		}
+		return func(key blobstore.Key) bool { return spared > 0 || names(view, key) }, nil
+	}
 }
 
-// namedPacks returns a test whether a pack's scraper and group exist and its run was not deleted.
-// In the grace period after a restore it is true of all packs.
-func (w *sweeper) namedPacks(ctx context.Context) (func(blobstore.Key) bool, error) {
-	spared, err := w.s.Spare(ctx)
+// namesExport reports whether the state names an export's file: ID-BLOB, each 24 hex digits.
+func namesExport(view *state.View, key blobstore.Key) bool {
+	id, blob, _ := strings.Cut(key.ID, "-")
+	parsed, err := ids.Parse(id)
 	if err != nil {
-		return nil, err
+		return false
 	}
-	view, err := w.s.proposer.Fresh(ctx)
-	if err != nil {
-		return nil, err
-	}
-	return func(key blobstore.Key) bool {
-		if spared > 0 {
-			return true
-		}
-		p, ok := bodies.ParsePack(key)
-		scraper, group := view.Scraper(p.Scraper), view.Group(p.Group)
-		return ok && scraper != nil && scraper.Customer == key.Owner && group != nil &&
-			view.DeletedRun(p.Job) == nil && view.UndoneRun(p.Job) == nil
-	}, nil
+	e := view.Export(parsed)
+	return e != nil && e.Customer == key.Owner && e.Blob.String() == blob
+}
+
+// namesPack reports whether a pack's scraper and group exist and its run was not deleted.
+func namesPack(view *state.View, key blobstore.Key) bool {
+	p, ok := bodies.ParsePack(key)
+	scraper, group := view.Scraper(p.Scraper), view.Group(p.Group)
+	return ok && scraper != nil && scraper.Customer == key.Owner && group != nil &&
+		view.DeletedRun(p.Job) == nil && view.UndoneRun(p.Job) == nil
+}
+
+// namesCatalogue reports whether the state names a catalogue's file.
+func namesCatalogue(view *state.View, key blobstore.Key) bool {
+	id, err := ids.Parse(key.ID)
+	return err == nil && view.Catalogue(id) != nil
 }
 
 // dropBodies removes the kept bodies of runs that a restore undid. The marks of the runs go soon
@@ -183,23 +178,6 @@ func (w *sweeper) dropBodies(ctx context.Context, undone []*state.Undone) error 
 		}
 	}
 	return nil
-}
-
-// namedCatalogues returns a test whether the state names a catalogue's file. In the grace period
-// after a restore it names all.
-func (w *sweeper) namedCatalogues(ctx context.Context) (func(blobstore.Key) bool, error) {
-	spared, err := w.s.Spare(ctx)
-	if err != nil {
-		return nil, err
-	}
-	view, err := w.s.proposer.Fresh(ctx)
-	if err != nil {
-		return nil, err
-	}
-	return func(key blobstore.Key) bool {
-		id, err := ids.Parse(key.ID)
-		return spared > 0 || err == nil && view.Catalogue(id) != nil
-	}, nil
 }
 
 // shown returns the tally of each kind. It is ok only on the leader.

@@ -143,29 +143,3 @@ func expireGrants(tx *state.Tx) {
 		tx.RemoveGrantCode(c)
 	}
 }
-
-// countTrialOf counts a billable trial of a grant.
-func countTrialOf(tx *state.Tx, known *state.Grant) error {
-	grant := *known
-	if day := utcDay(tx.Now); grant.TrialDay != day {
-		grant.TrialDay, grant.Trials = day, 0
-	}
-	if grant.Trials >= maxTrials {
-		return errTrials
-	}
-	grant.Trials++
-	tx.PutGrant(&grant)
-	return nil
-}
-
-// uncountTrialOf uncounts a trial of a grant that delivered nothing.
-func uncountTrialOf(tx *state.Tx, job *state.Job) {
-	known := tx.Grant(job.Key)
-	if known == nil || job.Delivered > 0 || known.TrialDay != utcDay(job.Queued) ||
-		known.Trials == 0 {
-		return
-	}
-	less := *known
-	less.Trials--
-	tx.PutGrant(&less)
-}

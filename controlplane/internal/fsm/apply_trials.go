@@ -67,32 +67,59 @@ func countTrial(tx *state.Tx, p *command.LaunchRunPayload) error {
 		return nil
 	}
 	if grant := tx.Grant(p.Trial.Key); grant != nil && grant.Customer == p.Customer {
-		return countTrialOf(tx, grant)
+		counted := *grant
+		err := addTrial(&counted.TrialDay, &counted.Trials, tx.Now)
+		if err == nil {
+			tx.PutGrant(&counted)
+		}
+		return err
 	}
 	known := tx.Key(p.Trial.Key)
 	if known == nil || known.Customer != p.Customer {
 		return fault.New(fault.Unauthorized, "the key was revoked")
 	}
 	key := *known
-	if day := utcDay(tx.Now); key.TrialDay != day {
-		key.TrialDay, key.Trials = day, 0
+	err := addTrial(&key.TrialDay, &key.Trials, tx.Now)
+	if err == nil {
+		tx.PutKey(&key)
 	}
-	if key.Trials >= maxTrials {
-		return errTrials
-	}
-	key.Trials++
-	tx.PutKey(&key)
-	return nil
+	return err
 }
 
 // uncountTrial uncounts a trial that delivered nothing.
 func uncountTrial(tx *state.Tx, job *state.Job) {
-	uncountTrialOf(tx, job)
-	key := tx.Key(job.Key)
-	if key == nil || job.Delivered > 0 || key.TrialDay != utcDay(job.Queued) || key.Trials == 0 {
-		return
+	if known := tx.Grant(job.Key); known != nil {
+		grant := *known
+		if dropTrial(grant.TrialDay, &grant.Trials, job) {
+			tx.PutGrant(&grant)
+		}
 	}
-	less := *key
-	less.Trials--
-	tx.PutKey(&less)
+	if known := tx.Key(job.Key); known != nil {
+		key := *known
+		if dropTrial(key.TrialDay, &key.Trials, job) {
+			tx.PutKey(&key)
+		}
+	}
+}
+
+// addTrial counts a trial at a time among the trials of a day, of a key or a grant.
+func addTrial(day *int64, trials *uint32, at int64) error {
+	if today := utcDay(at); *day != today {
+		*day, *trials = today, 0
+	}
+	if *trials >= maxTrials {
+		return errTrials
+	}
+	*trials++
+	return nil
+}
+
+// dropTrial takes a trial off the trials of a day, unless it delivered something or belongs to
+// another day. It reports whether it did.
+func dropTrial(day int64, trials *uint32, job *state.Job) bool {
+	if job.Delivered > 0 || day != utcDay(job.Queued) || *trials == 0 {
+		return false
+	}
+	*trials--
+	return true
 }

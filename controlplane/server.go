@@ -23,6 +23,7 @@ import (
 	"shoal.dev/shoal/pkg/clock"
 	"shoal.dev/shoal/pkg/fault"
 	"shoal.dev/shoal/pkg/ids"
+	"shoal.dev/shoal/pkg/wake"
 	"shoal.dev/shoal/pkg/work"
 )
 
@@ -41,7 +42,7 @@ type Server struct {
 	sweeper   *sweeper
 
 	beats atomic.Uint64 // heartbeats sent
-	again chan struct{} // buffered; signals that the state was replaced, so register again
+	again wake.Signal   // signals that the state was replaced, so register again
 }
 
 // New makes a node; Run starts it. Its error names every setting that is out of range.
@@ -53,7 +54,7 @@ func New(config Config) (*Server, error) {
 		config.Boot = config.IDs.New()
 	}
 	s := &Server{config: config, node: node.New(config.forNode()), ready: make(chan struct{}),
-		again: make(chan struct{}, 1)}
+		again: wake.NewSignal()}
 	s.proposer = &proposer{config: &s.config, node: s.node}
 	s.scheduled, s.sweeper = newScheduled(s), newSweeper(s)
 	s.holder = leadership.NewHolder(s.forLeadership())
@@ -128,10 +129,7 @@ func (s *Server) stop() error {
 // stateReplaced is called when a snapshot has replaced the state while the node runs.
 func (s *Server) stateReplaced() {
 	s.holder.Anew()
-	select {
-	case s.again <- struct{}{}:
-	default: // already signalled
-	}
+	s.again.Raise()
 }
 
 // register registers this start of the node. It registers again after a removal, or after a

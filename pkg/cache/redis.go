@@ -16,6 +16,7 @@ import (
 	"github.com/redis/go-redis/v9/maintnotifications"
 
 	"shoal.dev/shoal/pkg/clock"
+	"shoal.dev/shoal/pkg/wake"
 )
 
 // Config says where Redis is and how to use it. Zero values mean the defaults.
@@ -73,7 +74,7 @@ type Redis struct {
 
 	inARow  atomic.Int32 // failed requests since the last that succeeded
 	down    atomic.Bool
-	tripped chan struct{} // wakes watch
+	tripped wake.Signal // wakes watch
 	stop    context.CancelFunc
 	watched sync.WaitGroup
 }
@@ -121,7 +122,7 @@ func Open(config Config) (*Redis, error) {
 	r := &Redis{config: config, client: client, buckets: redis_rate.NewLimiter(client),
 		alone:   NewLocal(config.Clock),
 		places:  places{process: rand.Text(), rooms: map[string]map[string]struct{}{}},
-		tripped: make(chan struct{}, 1), stop: stop}
+		tripped: wake.NewSignal(), stop: stop}
 	r.watched.Go(func() { r.watch(ctx) })
 	return r, nil
 }

@@ -28,10 +28,7 @@ func (r *Redis) ask(ctx context.Context, request func(ctx context.Context) error
 	if r.inARow.Add(1) >= tripAfter && r.down.CompareAndSwap(false, true) {
 		r.config.Logger.Warn("Redis does not answer: limits are decided by each process alone",
 			"error", err)
-		select {
-		case r.tripped <- struct{}{}:
-		default: // watch has not read the last one yet
-		}
+		r.tripped.Raise()
 	}
 	return false
 }

@@ -4,31 +4,20 @@ import (
 	"context"
 	"fmt"
 	"slices"
+
+	"shoal.dev/shoal/pkg/wake"
 )
-
-// wake tells a reader's goroutine to look again. It buffers one notice, so that none is lost
-// between looking and waiting.
-type wake chan struct{}
-
-func newWake() wake { return make(wake, 1) }
-
-func (w wake) notify() {
-	select {
-	case w <- struct{}{}:
-	default:
-	}
-}
 
 // cursor is common to both kinds of reader. The topic's mu guards closed.
 type cursor struct {
 	topic  *memoryTopic
 	closed bool
-	wake   wake
+	wake   wake.Signal // there may be messages
 }
 
 func (c *cursor) end() {
 	c.closed = true
-	c.wake.notify()
+	c.wake.Raise()
 }
 
 // fetch calls take under the topic's mu until take returns messages.
@@ -72,7 +61,8 @@ func (t *memoryTopic) openTail(partition int) (Reader, error) {
 	if q.tail != nil {
 		q.tail.end()
 	}
-	r := &tailReader{cursor: cursor{topic: t, wake: newWake()}, partition: partition, next: q.end()}
+	r := &tailReader{cursor: cursor{topic: t, wake: wake.NewSignal()}, partition: partition,
+		next: q.end()}
 	q.tail = r
 	t.release(partition)
 	t.admit()
@@ -155,7 +145,7 @@ func (t *memoryTopic) join(name string) (Reader, error) {
 		t.groups = append(t.groups, t.newGroup(name))
 	}
 	g := t.groups[i]
-	m := &member{cursor: cursor{topic: t, wake: newWake()}, group: g}
+	m := &member{cursor: cursor{topic: t, wake: wake.NewSignal()}, group: g}
 	g.members = append(g.members, m)
 	g.deal()
 	return m, nil
@@ -200,7 +190,7 @@ func (g *group) give(partition int, to *member) {
 	g.owners[partition] = to
 	g.fetched[partition] = g.committed[partition]
 	to.owned = append(to.owned, partition)
-	to.wake.notify()
+	to.wake.Raise()
 }
 
 // Fetch reads the partitions in turn, so that a busy one does not hold up the others.

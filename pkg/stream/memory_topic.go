@@ -124,11 +124,11 @@ func (t *memoryTopic) push(partition int, records [][]byte) [][]byte {
 	}
 	t.held += int64(pushed)
 	if q.tail != nil {
-		q.tail.wake.notify()
+		q.tail.wake.Raise()
 	}
 	for _, g := range t.groups {
 		if owner := g.owners[partition]; owner != nil {
-			owner.wake.notify()
+			owner.wake.Raise()
 		}
 	}
 	return records[pushed:]

@@ -46,10 +46,7 @@ func (w *Worker) reconcile(ctx context.Context, held []Item, began time.Time) (s
 			started++
 		}
 	}
-	select {
-	case w.renewed <- struct{}{}:
-	default: // a notice is pending
-	}
+	w.renewed.Raise()
 	return started
 }
 

@@ -12,6 +12,7 @@ import (
 	"shoal.dev/shoal/pkg/ids"
 	"shoal.dev/shoal/pkg/retry"
 	"shoal.dev/shoal/pkg/telemetry"
+	"shoal.dev/shoal/pkg/wake"
 )
 
 // Paces of a node. Up to ten nodes together exchange at most once a second, however many items are
@@ -54,7 +55,7 @@ type Worker struct {
 	config  Config
 	metrics *metrics
 	kinds   []*kind // by name
-	renewed chan struct{}
+	renewed wake.Signal
 	steps   sync.WaitGroup
 
 	mu    sync.Mutex
@@ -93,7 +94,7 @@ func New(config Config) *Worker {
 		config.Spare = func(context.Context) (time.Duration, error) { return 0, nil }
 	}
 	return &Worker{config: config, metrics: newMetrics(config.Metrics),
-		renewed: make(chan struct{}, 1), tasks: map[ids.ID]*task{}}
+		renewed: wake.NewSignal(), tasks: map[ids.ID]*task{}}
 }
 
 // Add makes the worker do a kind of work.

@@ -16,6 +16,7 @@ import (
 	"shoal.dev/shoal/pkg/fault"
 	"shoal.dev/shoal/pkg/model"
 	"shoal.dev/shoal/pkg/rowstore"
+	"shoal.dev/shoal/pkg/wake"
 )
 
 // lead runs one leadership until ctx ends. It fails only when this node cannot lead this cluster.
@@ -126,9 +127,9 @@ func (p pastRuns) PastRuns(ctx context.Context, q rowstore.PastQuery) ([]rowstor
 func (h *Holder) adopt(ctx context.Context, term, began uint64) *Leadership {
 	l := &Leadership{config: h.config, node: h.node, clocks: h.clocks, metrics: h.metrics, ctx: ctx,
 		term: term, began: began, returned: make(chan model.Marker, maxReturned),
-		planNow: newSignal(), planLater: newSignal(), unread: newSignal(),
-		publishNow: newSignal(), giveBackNow: newSignal(), closeNow: newSignal(),
-		assignNow: newSignal(), markNow: newSignal(), startNow: newSignal(),
+		planNow: wake.NewSignal(), planLater: wake.NewSignal(), unread: wake.NewSignal(),
+		publishNow: wake.NewSignal(), giveBackNow: wake.NewSignal(), closeNow: wake.NewSignal(),
+		assignNow: wake.NewSignal(), markNow: wake.NewSignal(), startNow: wake.NewSignal(),
 		marksWanted: map[uint16]struct{}{}, told: map[string]time.Time{}}
 	store := h.node.Store
 	view := h.node.View

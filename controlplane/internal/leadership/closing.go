@@ -44,7 +44,7 @@ func newClosings() closings {
 
 // closeRuns closes finished runs, several at a time, since one may take minutes.
 func (l *Leadership) closeRuns(ctx context.Context) error {
-	l.closeNow.raise()
+	l.closeNow.Raise()
 	c, ended := newClosings(), make(chan closing, maxClosing)
 	var work sync.WaitGroup
 	defer work.Wait()

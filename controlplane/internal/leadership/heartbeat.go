@@ -113,8 +113,8 @@ func (l *Leadership) heartbeat(beat client.Heartbeat) (client.Leases, error) {
 			l.marksWanted[shard] = struct{}{}
 		}
 		l.marksMu.Unlock()
-		l.publishNow.raise()
-		l.markNow.raise()
+		l.publishNow.Raise()
+		l.markNow.Raise()
 	}
 	view := l.view()
 	leases := l.tracker.Answer(view.Node(beat.Node), view.Shards())

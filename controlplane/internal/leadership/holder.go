@@ -9,6 +9,7 @@ import (
 	"sync/atomic"
 
 	"shoal.dev/shoal/controlplane/internal/node"
+	"shoal.dev/shoal/pkg/wake"
 )
 
 // Holder begins a leadership when this node becomes Raft's leader, and ends it when it no longer
@@ -20,7 +21,7 @@ type Holder struct {
 	metrics *metrics
 
 	current    atomic.Pointer[Leadership]
-	anew       signal      // the state was replaced: begin a new leadership
+	anew       wake.Signal // the state was replaced: begin a new leadership
 	interludes chan func() // run while no leadership's routines run
 }
 
@@ -28,7 +29,7 @@ type Holder struct {
 func NewHolder(config Config) *Holder {
 	h := &Holder{config: &config, node: config.Node,
 		clocks:  newClocks(config.Node, config.Clock, config.Logger),
-		metrics: newMetrics(config.Metrics), anew: newSignal(), interludes: make(chan func())}
+		metrics: newMetrics(config.Metrics), anew: wake.NewSignal(), interludes: make(chan func())}
 	h.measure(config.Metrics)
 	return h
 }
@@ -42,7 +43,7 @@ func (h *Holder) Clocks() *Clocks { return h.clocks }
 // Anew ends the leadership, if any, and begins another, because the state was replaced.
 func (h *Holder) Anew() {
 	h.current.Store(nil)
-	h.anew.raise()
+	h.anew.Raise()
 }
 
 // Aside runs work while no leadership's routines run, and then begins a new leadership.

@@ -15,6 +15,7 @@ import (
 	"shoal.dev/shoal/pkg/clock"
 	"shoal.dev/shoal/pkg/ids"
 	"shoal.dev/shoal/pkg/model"
+	"shoal.dev/shoal/pkg/wake"
 )
 
 // maxReturned bounds the markers that wait. A dropped marker is replaced by the next one.
@@ -51,16 +52,16 @@ type Leadership struct {
 	// free space on the row store's disk, as last reported
 	rows atomic.Pointer[room]
 
-	planNow     signal // a command made room, or brought work or money
-	planLater   signal // the leader's own steps may have made room
-	unread      signal // a list could not be read
-	publishNow  signal
-	giveBackNow signal
-	closeNow    signal
-	assignNow   signal
-	markNow     signal
-	startNow    signal     // a schedule may be due, or was changed
-	assigning   sync.Mutex // one plan of assignments or one heartbeat at a time
+	planNow     wake.Signal // a command made room, or brought work or money
+	planLater   wake.Signal // the leader's own steps may have made room
+	unread      wake.Signal // a list could not be read
+	publishNow  wake.Signal
+	giveBackNow wake.Signal
+	closeNow    wake.Signal
+	assignNow   wake.Signal
+	markNow     wake.Signal
+	startNow    wake.Signal // a schedule may be due, or was changed
+	assigning   sync.Mutex  // one plan of assignments or one heartbeat at a time
 	marksMu     sync.Mutex
 	marksWanted map[uint16]struct{} // shards newly held
 	toldMu      sync.Mutex
@@ -88,37 +89,37 @@ func (l *Leadership) observe(payload command.Payload, result any, ended []ids.ID
 	switch p := payload.(type) {
 	case command.AssignShardsPayload:
 		l.metrics.assigned(l.view(), p.Changes)
-		l.publishNow.raise() // a planned hand-over may be cancelled
+		l.publishNow.Raise() // a planned hand-over may be cancelled
 	case command.LaunchRunPayload, command.LaunchRunsPayload:
-		l.planNow.raise()
+		l.planNow.Raise()
 		l.wakeFinish() // it may have failed at once
 	case command.AdjustWalletPayload, command.PayTopUpPayload, command.ReverseTopUpPayload,
 		command.PutSettingsPayload: // links refused for lack of money may go out
-		l.planNow.raise()
+		l.planNow.Raise()
 	case command.SettlePayload, command.RedispatchPayload:
-		l.planNow.raise()
-		l.publishNow.raise()
+		l.planNow.Raise()
+		l.publishNow.Raise()
 		l.wakeFinish()
 	case command.ExtendWindowPayload:
-		l.publishNow.raise()
+		l.publishNow.Raise()
 		l.wakeFinish() // an ended run waits for its picked links
 	case command.CloseRunPayload:
 		l.runClosed(p.Job) // while the state still has it
 	case command.PutScraperPayload, command.PutGroupPayload, command.PutStartTypePayload:
-		l.startNow.raise()
+		l.startNow.Raise()
 	case command.NoteSpacePayload:
-		l.planNow.raise()
-		l.publishNow.raise()
+		l.planNow.Raise()
+		l.publishNow.Raise()
 	case command.RegisterNodePayload, command.DrainNodePayload:
-		l.assignNow.raise()
-		l.publishNow.raise() // a node may take tasks of its shards again
+		l.assignNow.Raise()
+		l.publishNow.Raise() // a node may take tasks of its shards again
 	}
 }
 
 // wakeFinish wakes the routines that finish runs.
 func (l *Leadership) wakeFinish() {
-	l.giveBackNow.raise()
-	l.closeNow.raise()
+	l.giveBackNow.Raise()
+	l.closeNow.Raise()
 }
 
 // TakeBack queues markers of this leadership that came back.
@@ -180,7 +181,7 @@ func (l *Leadership) keep(ctx context.Context, name string, routine func(context
 // tellUnread logs a list that cannot be read, and has plan read it again later.
 func (l *Leadership) tellUnread(err error) {
 	l.tellFailed("plan", err)
-	l.unread.raise()
+	l.unread.Raise()
 }
 
 // tellFailed counts and logs a routine's failure, at most once per failedPause. Without the row

@@ -31,7 +31,7 @@ const (
 // plan reads lists and dispatches units whenever there may be room. Each routine starts with what
 // came due before it ran.
 func (l *Leadership) plan(ctx context.Context) error {
-	l.planNow.raise()
+	l.planNow.Raise()
 	var last time.Time // when units were last dispatched
 	var again <-chan time.Time
 	for {
@@ -66,15 +66,15 @@ func (l *Leadership) plan(ctx context.Context) error {
 			last = l.config.Clock.Now()
 		}
 		if read || extended {
-			l.planLater.raise()
-			l.publishNow.raise() // the addresses of unsent tasks may now be known
+			l.planLater.Raise()
+			l.publishNow.Raise() // the addresses of unsent tasks may now be known
 		}
 	}
 }
 
 // publish publishes the tasks of new dispatches to the shards that have a reader.
 func (l *Leadership) publish(ctx context.Context) error {
-	l.publishNow.raise()
+	l.publishNow.Raise()
 	for {
 		select {
 		case <-ctx.Done():
@@ -94,12 +94,12 @@ func (l *Leadership) publish(ctx context.Context) error {
 		if failed != nil {
 			return failed
 		}
-		l.planLater.raise()
+		l.planLater.Raise()
 		if full {
 			if !clock.Pause(ctx, l.config.Clock, fullGap) {
 				return nil
 			}
-			l.publishNow.raise()
+			l.publishNow.Raise()
 		}
 	}
 }
@@ -153,7 +153,7 @@ func (l *Leadership) recover(ctx context.Context) error {
 
 // giveBack gives back what ended runs never published.
 func (l *Leadership) giveBack(ctx context.Context) error {
-	l.giveBackNow.raise()
+	l.giveBackNow.Raise()
 	for {
 		select {
 		case <-ctx.Done():

@@ -25,7 +25,7 @@ const (
 // startDue sets each schedule's next start, and makes work of the starts that are due. The state
 // ignores what an earlier leader has already proposed.
 func (l *Leadership) startDue(ctx context.Context) error {
-	l.startNow.raise()
+	l.startNow.Raise()
 	arranged := false
 	for {
 		if l.view().ClusterVersion() >= state.SchedulesSince {

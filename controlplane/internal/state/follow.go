@@ -8,6 +8,7 @@ import (
 	"sync/atomic"
 
 	"shoal.dev/shoal/pkg/ids"
+	"shoal.dev/shoal/pkg/wake"
 )
 
 // Bounds of the changes remembered for followers. Where there is no room the oldest is forgotten,
@@ -104,7 +105,7 @@ type step struct {
 type Following struct {
 	store   *Store
 	trail   *trail
-	woken   chan struct{} // holds a value when something has changed
+	woken   wake.Signal   // holds a value when something has changed
 	reached chan struct{} // closed when the state has reached the follower's index
 	last    uint64        // changes up to this index were taken
 }
@@ -114,7 +115,7 @@ type Following struct {
 func (s *Store) Follow(customer string, behind uint64) *Following {
 	s.mu.RLock() // between two commands
 	defer s.mu.RUnlock()
-	f := &Following{store: s, woken: make(chan struct{}, 1), reached: make(chan struct{}),
+	f := &Following{store: s, woken: wake.NewSignal(), reached: make(chan struct{}),
 		last: behind}
 	if behind == 0 {
 		f.last = s.index
@@ -134,7 +135,7 @@ func (s *Store) Follow(customer string, behind uint64) *Following {
 		f.trail.idle = nil
 	}
 	f.trail.followers = append(f.trail.followers, f)
-	f.wake() // so that it looks right away
+	f.woken.Raise() // so that it looks right away
 	if f.last > s.index && !all.gone {
 		all.ahead[f] = f.last
 	} else {
@@ -152,13 +153,6 @@ func (f *Following) Woken() <-chan struct{} { return f.woken }
 // Reached is closed once the state has reached the index at which the following began, or is
 // replaced.
 func (f *Following) Reached() <-chan struct{} { return f.reached }
-
-func (f *Following) wake() {
-	select {
-	case f.woken <- struct{}{}:
-	default: // it is woken already
-	}
-}
 
 // Taken is what a follower has not taken before.
 type Taken struct {
@@ -239,7 +233,7 @@ func (all *followers) note(trail *trail, touch Touch, index uint64) {
 		all.makeRoom(trail)
 	}
 	for _, f := range trail.followers {
-		f.wake()
+		f.woken.Raise()
 	}
 }
 
@@ -301,7 +295,7 @@ func (all *followers) abandon() {
 	}
 	for _, t := range all.trails {
 		for _, f := range t.followers {
-			f.wake()
+			f.woken.Raise()
 		}
 	}
 }

@@ -15,6 +15,7 @@ import (
 
 	"shoal.dev/shoal/pkg/egress"
 	"shoal.dev/shoal/pkg/fault"
+	"shoal.dev/shoal/pkg/wake"
 )
 
 // Ask says what to load.
@@ -92,7 +93,7 @@ func (b *Browser) Load(ctx context.Context, ask Ask) (*Page, error) {
 	defer context.AfterFunc(ctx, stop)()
 	v := &visit{ask: &ask, reader: b.config.Reader, got: got, gate: g, body: b.config.Body,
 		stop:    stop,
-		changed: make(chan struct{}, 1), dialogs: make(chan struct{}, 1),
+		changed: wake.NewSignal(), dialogs: make(chan struct{}, 1),
 		stages: map[cdp.LoaderID]*stage{},
 		paused: make(chan *fetch.EventRequestPaused, b.config.Requests+1),
 		left:   b.config.Requests, spent: make(chan struct{})}

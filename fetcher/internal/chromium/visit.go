@@ -18,6 +18,7 @@ import (
 	"shoal.dev/shoal/pkg/address"
 	"shoal.dev/shoal/pkg/fault"
 	"shoal.dev/shoal/pkg/reading"
+	"shoal.dev/shoal/pkg/wake"
 )
 
 // visit is the loading of one page.
@@ -27,7 +28,7 @@ type visit struct {
 	gate    *gate
 	reader  *reading.Guard
 	body    int64 // at most this many bytes
-	changed chan struct{}
+	changed wake.Signal
 	paused  chan *fetch.EventRequestPaused
 	dialogs chan struct{}
 	spent   chan struct{} // closed when no more requests are allowed
@@ -140,10 +141,7 @@ func (v *visit) hear(event any) {
 	default:
 		return
 	}
-	select {
-	case v.changed <- struct{}{}:
-	default:
-	}
+	v.changed.Raise()
 }
 
 // receiveLocked records the response with the page's document.
@@ -240,10 +238,7 @@ func (v *visit) hop(ctx context.Context, url string) bool {
 		if v.refused == nil {
 			v.refused = err
 		}
-		select {
-		case v.changed <- struct{}{}:
-		default:
-		}
+		v.changed.Raise()
 		return false
 	}
 	v.got.Final, v.got.Hops, v.leaving = to, hops, true

@@ -19,6 +19,7 @@ import (
 	"shoal.dev/shoal/pkg/model"
 	"shoal.dev/shoal/pkg/reading"
 	"shoal.dev/shoal/pkg/stream"
+	"shoal.dev/shoal/pkg/wake"
 )
 
 // maxOpen bounds the open tasks: twice a leader's default window. Further tasks are dropped, and
@@ -89,8 +90,8 @@ type Config struct {
 // Hold is what one process holds.
 type Hold struct {
 	config  Config
-	wake    chan struct{} // the waiter for a turn must look again
-	beatNow chan struct{} // the leader must be told
+	wake    wake.Signal // the waiter for a turn must look again
+	beatNow wake.Signal // the leader must be told
 	running sync.WaitGroup
 	counts  counters
 	// unread records of our shards' tasks, as the log last said
@@ -118,8 +119,8 @@ type Hold struct {
 func New(config Config) *Hold {
 	return &Hold{
 		config:   config,
-		wake:     make(chan struct{}, 1),
-		beatNow:  make(chan struct{}, 1),
+		wake:     wake.NewSignal(),
+		beatNow:  wake.NewSignal(),
 		frontier: frontier.New(config.Clock.Now(), config.Workers, config.MaxBytes, rand.Float64),
 		shards:   map[uint16]*shard{},
 		opening:  map[uint16]*opening{},
@@ -190,7 +191,7 @@ func (h *Hold) endOverdue(now time.Time) {
 		if !t.until.IsZero() && !now.Before(t.until) && h.frontier.Remove(&t.item, now) {
 			t.item.Host, t.item.Pace = "", frontier.Pace{} // no host to wait for
 			h.frontier.Resume(&t.item, now, now)
-			notify(h.wake)
+			h.wake.Raise()
 		}
 	}
 }

@@ -205,7 +205,7 @@ func (h *Hold) beginShard(o *opening) {
 	h.counts.taken.Add(1)
 	h.running.Go(func() { h.readTasks(s) })
 	h.running.Go(func() { h.publishPages(s) })
-	notify(h.beatNow)
+	h.beatNow.Raise()
 }
 
 // giveUpOpening drops a shard that was about to be held. It needs mu.

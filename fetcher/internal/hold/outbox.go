@@ -62,7 +62,7 @@ func (h *Hold) enqueue(s *shard, out outgoing) {
 	}
 	s.outbox = append(s.outbox, out)
 	h.countBytes(out.bytes())
-	notify(s.wake)
+	s.wake.Raise()
 }
 
 // publishPages publishes the outbox in order until the shard is dropped. A task is open until the
@@ -192,7 +192,7 @@ func (t *Task) BeginReading(bytes int64, answer frontier.Answer) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	h.frontier.Free(&t.item, answer, h.config.Clock.Now())
-	notify(h.wake)
+	h.wake.Raise()
 	h.weigh(t, bytes)
 }
 
@@ -214,7 +214,7 @@ func (h *Hold) weigh(t *Task, bytes int64) {
 	h.held += bytes
 	h.frontier.Weigh(customer, bytes)
 	if full && !h.isFull() || rested && !h.frontier.Rests(customer) {
-		notify(h.wake)
+		h.wake.Raise()
 	}
 }
 
@@ -253,16 +253,9 @@ func (h *Hold) countBytes(bytes int64) {
 	full := h.isFull()
 	h.held += bytes
 	if full && !h.isFull() {
-		notify(h.wake)
+		h.wake.Raise()
 	}
 }
 
 // isFull says whether nothing may be begun. It needs mu.
 func (h *Hold) isFull() bool { return h.held-h.frontier.Beyond() >= h.config.MaxBytes }
-
-func notify(ch chan struct{}) {
-	select {
-	case ch <- struct{}{}:
-	default:
-	}
-}

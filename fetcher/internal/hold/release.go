@@ -31,7 +31,7 @@ func (h *Hold) keepShard(s *shard) {
 			}
 		}
 	}
-	notify(h.wake)
+	h.wake.Raise()
 }
 
 // layDownTasks lays down the waiting tasks that which selects. It needs mu.
@@ -69,7 +69,7 @@ func (h *Hold) releaseWhenDone(s *shard) {
 	if s.releasing && !s.gone && s.tasks == s.down && len(s.outbox) == 0 && !s.publishing {
 		h.counts.released.Add(1)
 		h.dropShard(s)
-		notify(h.beatNow)
+		h.beatNow.Raise()
 	}
 }
 

@@ -8,6 +8,7 @@ import (
 	"shoal.dev/shoal/pkg/ids"
 	"shoal.dev/shoal/pkg/retry"
 	"shoal.dev/shoal/pkg/stream"
+	"shoal.dev/shoal/pkg/wake"
 )
 
 // pauses are the waits between two tries of a failing call.
@@ -20,7 +21,7 @@ type shard struct {
 	epoch  uint64
 	ctx    context.Context // ends when the shard is dropped, and ends its requests
 	cancel context.CancelFunc
-	wake   chan struct{} // the outbox is not empty
+	wake   wake.Signal // the outbox is not empty
 	reader stream.Reader
 
 	until      time.Time // end of the lease
@@ -40,7 +41,7 @@ type shard struct {
 
 func (h *Hold) newShard(held client.ShardEpoch, until time.Time, reader stream.Reader) *shard {
 	s := &shard{hold: h, number: held.Shard, epoch: held.Epoch, newest: held.Newest, until: until,
-		reader: reader, wake: make(chan struct{}, 1),
+		reader: reader, wake: wake.NewSignal(),
 		open: map[ids.ID]map[uint32]*Task{}}
 	s.ctx, s.cancel = context.WithCancel(context.Background())
 	return s

@@ -122,7 +122,7 @@ func (h *Hold) takeInTasks(s *shard, messages []stream.Message) {
 			h.admitTask(s, a.task)
 		}
 	}
-	notify(h.wake)
+	h.wake.Raise()
 }
 
 // admitTask admits a task, unless it is a repeat or late, its seq is open, or too many tasks are. A
@@ -310,7 +310,7 @@ func (t *Task) endTurn(o Outcome) {
 	t.abandon = nil
 	now := h.config.Clock.Now()
 	h.frontier.Done(&t.item, o.Answer, now)
-	notify(h.wake)
+	h.wake.Raise()
 	if s.gone {
 		return
 	}

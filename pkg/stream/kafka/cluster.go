@@ -17,6 +17,7 @@ import (
 
 	"shoal.dev/shoal/pkg/clock"
 	"shoal.dev/shoal/pkg/stream"
+	"shoal.dev/shoal/pkg/wake"
 )
 
 // Time limits towards brokers.
@@ -36,7 +37,7 @@ type cluster struct {
 	client    segmentio.Client
 	transport *segmentio.Transport
 	names     []string // by topic
-	missing   chan struct{}
+	missing   wake.Signal
 	ctx       context.Context
 	cancel    context.CancelFunc
 	running   sync.WaitGroup
@@ -72,7 +73,7 @@ func newCluster(config *Config) (*cluster, error) {
 	case config.Retention < 0:
 		return nil, fmt.Errorf("kafka: Retention is %v, want more than 0", config.Retention)
 	}
-	c := &cluster{config: config, missing: make(chan struct{}, 1), conns: map[net.Conn]bool{}}
+	c := &cluster{config: config, missing: wake.NewSignal(), conns: map[net.Conn]bool{}}
 	c.ctx, c.cancel = context.WithCancel(context.Background())
 	for _, topic := range stream.Topics() {
 		c.names = append(c.names, config.Prefix+topic.String())
@@ -302,10 +303,7 @@ func (c *cluster) start() {
 
 // reportMissing requests the re-creation of missing topics. Existing topics are left alone.
 func (c *cluster) reportMissing() {
-	select {
-	case c.missing <- struct{}{}:
-	default:
-	}
+	c.missing.Raise()
 }
 
 // bound is one end of a partition's records.

@@ -196,7 +196,7 @@ func (p *producer) publish(ctx context.Context, topic stream.Topic, partition in
 	l.waiting = append(l.waiting, c)
 	l.admit()
 	p.mu.Unlock()
-	p.wake.notify()
+	p.wake.Raise()
 	select {
 	case err := <-c.done:
 		return err
@@ -234,6 +234,6 @@ func (p *producer) tryPublish(topic stream.Topic, partition int, records [][]byt
 	for _, record := range records {
 		l.push(record, c)
 	}
-	p.wake.notify()
+	p.wake.Raise()
 	return nil
 }

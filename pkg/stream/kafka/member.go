@@ -15,6 +15,7 @@ import (
 	"github.com/segmentio/kafka-go/protocol/syncgroup"
 
 	"shoal.dev/shoal/pkg/stream"
+	"shoal.dev/shoal/pkg/wake"
 )
 
 // Timing of groups.
@@ -69,7 +70,8 @@ func (l *Log) Consume(topic stream.Topic, group string) (stream.Reader, error) {
 	}
 	g := l.group(topic, group)
 	p := newPoller(l.cluster, topic, &l.counters[topic])
-	m := &member{reader: reader{poller: p, wake: make(wake, 1)}, log: l, group: g, generation: -1}
+	m := &member{reader: reader{poller: p, wake: wake.NewSignal()}, log: l, group: g,
+		generation: -1}
 	g.members[m] = true
 	var ctx context.Context
 	ctx, m.cancel = context.WithCancel(context.Background())
@@ -358,7 +360,7 @@ func (m *member) adopt(generation int, partitions []int, committed []int64) {
 	for _, c := range m.owned {
 		m.poller.put(c)
 	}
-	m.wake.notify() // kept partitions may hold messages
+	m.wake.Raise() // kept partitions may hold messages
 }
 
 // heartbeats keeps up the membership until it must be renewed.

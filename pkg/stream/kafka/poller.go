@@ -12,6 +12,7 @@ import (
 	"github.com/segmentio/kafka-go/protocol/fetch"
 
 	"shoal.dev/shoal/pkg/stream"
+	"shoal.dev/shoal/pkg/wake"
 )
 
 // Limits of reading.
@@ -30,7 +31,7 @@ const (
 // cursor reads one partition. The poller's mu guards all of it.
 type cursor struct {
 	partition int
-	owner     wake // the reader's
+	owner     wake.Signal // the reader's
 
 	next     int64 // offset to request next; -1: not known yet
 	held     []stream.Message
@@ -51,7 +52,7 @@ type cursor struct {
 	committed int64
 }
 
-func newCursor(partition int, owner wake, next int64) *cursor {
+func newCursor(partition int, owner wake.Signal, next int64) *cursor {
 	return &cursor{partition: partition, owner: owner, next: next, given: -1, last: -1,
 		committed: -1}
 }
@@ -63,7 +64,7 @@ type poller struct {
 	cluster  *cluster
 	topic    stream.Topic
 	counters *counters
-	wake     wake
+	wake     wake.Signal
 	ctx      context.Context
 	cancel   context.CancelFunc
 	running  sync.WaitGroup
@@ -76,11 +77,11 @@ type poller struct {
 }
 
 func newPoller(c *cluster, topic stream.Topic, counters *counters) *poller {
-	p := &poller{cluster: c, topic: topic, counters: counters, wake: make(wake, 1),
+	p := &poller{cluster: c, topic: topic, counters: counters, wake: wake.NewSignal(),
 		cursors: map[int]*cursor{},
 		long:    map[int32]bool{}, short: map[int32]bool{}, started: map[int32]time.Time{}}
 	p.ctx, p.cancel = context.WithCancel(context.Background())
-	p.running.Go(func() { p.wake.serve(p.ctx, p.cluster.config.Clock, p.dispatch) })
+	p.running.Go(func() { serve(p.ctx, p.wake, p.cluster.config.Clock, p.dispatch) })
 	return p
 }
 
@@ -95,7 +96,7 @@ func (p *poller) put(c *cursor) {
 	p.mu.Lock()
 	p.cursors[c.partition] = c
 	p.mu.Unlock()
-	p.wake.notify()
+	p.wake.Raise()
 }
 
 // remove stops reading, unless another cursor has the partition by now.
@@ -123,7 +124,7 @@ func (p *poller) handOver(c *cursor, most int) []stream.Message {
 	c.given = messages[n-1].Offset + 1
 	p.counters.fetched.Add(uint64(n))
 	if before >= lowWater && c.bytes < lowWater {
-		p.wake.notify()
+		p.wake.Raise()
 	}
 	return messages
 }
@@ -236,7 +237,7 @@ func (p *poller) send(q *poll) {
 			c.quiet = q.wait == 0 && len(answers[i].messages) == 0
 		}
 	}
-	p.wake.notify()
+	p.wake.Raise()
 }
 
 // answered is the part of a response for one partition.
@@ -344,7 +345,7 @@ func (p *poller) absorb(c *cursor, from int64, a answered) {
 	c.held = append(c.held, a.messages...)
 	c.last, c.lastTime = a.messages[len(a.messages)-1].Offset, a.times.last
 	c.next = c.last + 1
-	c.owner.notify()
+	c.owner.Raise()
 }
 
 // failed notes a failure and when to retry. The caller holds mu.
@@ -383,5 +384,5 @@ func (p *poller) restart(c *cursor) {
 		c.held, c.bytes = nil, 0
 		c.failures, c.restarting, c.suspect = 0, false, false
 	}
-	p.wake.notify()
+	p.wake.Raise()
 }

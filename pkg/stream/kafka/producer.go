@@ -15,6 +15,7 @@ import (
 
 	"shoal.dev/shoal/pkg/clock"
 	"shoal.dev/shoal/pkg/stream"
+	"shoal.dev/shoal/pkg/wake"
 )
 
 // Limits of a request.
@@ -36,20 +37,9 @@ const (
 	lastWait = time.Second
 )
 
-// wake tells a goroutine to look again. It buffers one notice, so that none is lost between looking
-// and waiting.
-type wake chan struct{}
-
-func (w wake) notify() {
-	select {
-	case w <- struct{}{}:
-	default:
-	}
-}
-
 // serve calls look after each notice until ctx ends. It also calls look again after the time that
 // look returned (0: only after the next notice).
-func (w wake) serve(ctx context.Context, c clock.Clock, look func() time.Duration) {
+func serve(ctx context.Context, w wake.Signal, c clock.Clock, look func() time.Duration) {
 	var later <-chan time.Time
 	for {
 		select {
@@ -72,7 +62,7 @@ type producer struct {
 	cluster  *cluster
 	counters []counters
 	lanes    []lane // by topic and partition
-	wake     wake
+	wake     wake.Signal
 	ctx      context.Context
 	cancel   context.CancelFunc
 	running  sync.WaitGroup
@@ -96,7 +86,7 @@ type flight struct {
 }
 
 func newProducer(c *cluster, counters []counters) *producer {
-	p := &producer{cluster: c, counters: counters, wake: make(wake, 1),
+	p := &producer{cluster: c, counters: counters, wake: wake.NewSignal(),
 		flights: map[int32]*flight{},
 		started: map[int32]time.Time{}, idle: make(chan struct{})}
 	p.ctx, p.cancel = context.WithCancel(context.Background())
@@ -105,7 +95,7 @@ func newProducer(c *cluster, counters []counters) *producer {
 			p.lanes = append(p.lanes, lane{topic: topic, partition: partition})
 		}
 	}
-	p.running.Go(func() { p.wake.serve(p.ctx, p.cluster.config.Clock, p.dispatch) })
+	p.running.Go(func() { serve(p.ctx, p.wake, p.cluster.config.Clock, p.dispatch) })
 	return p
 }
 
@@ -252,7 +242,7 @@ func (p *producer) send(ctx context.Context, f *flight) {
 		p.land(l, failure)
 	}
 	p.noteIdle()
-	p.wake.notify()
+	p.wake.Raise()
 }
 
 // land notes the outcome of a lane's batch.

@@ -4,13 +4,14 @@ import (
 	"context"
 
 	"shoal.dev/shoal/pkg/stream"
+	"shoal.dev/shoal/pkg/wake"
 )
 
 // reader delivers the messages of some cursors to one goroutine. The poller's mu guards closed,
 // owned and turn.
 type reader struct {
 	poller *poller
-	wake   wake
+	wake   wake.Signal
 	closed bool
 	owned  []*cursor
 	turn   int // index in owned
@@ -62,7 +63,7 @@ func (r *reader) end() bool {
 		return false
 	}
 	r.closed = true
-	r.wake.notify()
+	r.wake.Raise()
 	return true
 }
 
@@ -108,7 +109,7 @@ func (l *Log) Tail(topic stream.Topic, partition int) (stream.Reader, error) {
 	if l.tails[topic] == nil {
 		l.tails[topic] = newPoller(l.cluster, topic, &l.counters[topic])
 	}
-	r := &tailReader{reader: reader{poller: l.tails[topic], wake: make(wake, 1)}, log: l}
+	r := &tailReader{reader: reader{poller: l.tails[topic], wake: wake.NewSignal()}, log: l}
 	c := newCursor(partition, r.wake, end)
 	c.given = end
 	r.owned = []*cursor{c}

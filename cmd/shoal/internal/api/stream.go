@@ -15,6 +15,7 @@ import (
 
 	"shoal.dev/shoal/pkg/clock"
 	"shoal.dev/shoal/pkg/retry"
+	"shoal.dev/shoal/pkg/wake"
 )
 
 // Progress is one message of the job stream. State is RUNNING, SUCCESS, FAILED or CANCELLED.
@@ -189,13 +190,13 @@ func (e *event) add(line string) {
 // watchdog ends a connection on which nothing, not even a ping, has arrived for too long.
 type watchdog struct {
 	from io.Reader
-	fed  chan struct{}
+	fed  wake.Signal
 	done chan struct{}
 	idle chan struct{}
 }
 
 func newWatchdog(from io.Reader, c clock.Clock, hangUp func()) *watchdog {
-	w := &watchdog{from: from, fed: make(chan struct{}, 1), done: make(chan struct{}),
+	w := &watchdog{from: from, fed: wake.NewSignal(), done: make(chan struct{}),
 		idle: make(chan struct{})}
 	go func() {
 		defer close(w.idle)
@@ -217,10 +218,7 @@ func newWatchdog(from io.Reader, c clock.Clock, hangUp func()) *watchdog {
 func (w *watchdog) Read(p []byte) (int, error) {
 	n, err := w.from.Read(p)
 	if n > 0 {
-		select {
-		case w.fed <- struct{}{}:
-		default:
-		}
+		w.fed.Raise()
 	}
 	return n, err
 }

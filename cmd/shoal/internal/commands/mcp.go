@@ -17,6 +17,7 @@ import (
 	"shoal.dev/shoal/cmd/shoal/internal/api"
 	"shoal.dev/shoal/cmd/shoal/internal/terminal"
 	"shoal.dev/shoal/pkg/clock"
+	"shoal.dev/shoal/pkg/wake"
 )
 
 // MCP is 'shoal mcp', which relays messages between an agent's client and a running service. It
@@ -210,12 +211,12 @@ func idOf(message jsonrpc.Message) (id jsonrpc.ID) {
 type openCalls struct {
 	mu    sync.Mutex
 	open  map[jsonrpc.ID]bool
-	fewer chan struct{} // signalled for each answered call
+	fewer wake.Signal   // signalled for each answered call
 	ended chan struct{} // closed when no more answers come
 }
 
 func newOpenCalls() *openCalls {
-	return &openCalls{open: map[jsonrpc.ID]bool{}, fewer: make(chan struct{}, 1),
+	return &openCalls{open: map[jsonrpc.ID]bool{}, fewer: wake.NewSignal(),
 		ended: make(chan struct{})}
 }
 
@@ -243,10 +244,7 @@ func (o *openCalls) remove(id jsonrpc.ID) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	delete(o.open, id)
-	select {
-	case o.fewer <- struct{}{}:
-	default:
-	}
+	o.fewer.Raise()
 }
 
 // wait waits until all calls are answered, bound fires, no answer can come, or ctx ends.

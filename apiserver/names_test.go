@@ -17,7 +17,7 @@ func TestNamesAreOneLine(t *testing.T) {
 	s := apitest.Start(t)
 	group := s.NewGroup(t, "alice", "g")
 	for name, c := range map[string]apitest.Scenario{
-		"group":   {As: apitest.User, Do: "PUT /api/scraper/group"},
+		"group": {As: apitest.User, Do: "PUT /api/scraper/group"},
 		"scraper": {As: apitest.User, Do: "PUT /api/scraper",
 			Code: "schema_validation_failed"},
 		"preview": {As: apitest.User, Do: "POST /api/scraper-simple/url-based"},

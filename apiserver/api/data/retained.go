@@ -24,8 +24,8 @@ type rowCount struct {
 	Since int64 `json:"s,omitempty"` // the earliest start of their runs, in Unix microseconds
 }
 
-// countRows counts the rows of a read whose first page is not its last. late says that rows may have
-// gone between that page and the count: then the page has to be read again.
+// countRows counts the rows of a read that has more pages than the first. late says that rows may
+// have gone between that page and the count: then the page has to be read again.
 func (in *readRequest) countRows(ctx context.Context, r Resource, from *operation.Caller,
 	at *place, whole rowstore.Scope, scopes []rowstore.Scope) (there *rowCount, late bool,
 	err error) {

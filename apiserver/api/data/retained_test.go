@@ -216,15 +216,16 @@ func (s *counting) CountUpto(ctx context.Context, scopes []rowstore.Scope, upto 
 }
 
 // Rows are counted only for a cursor. If some go between the first page and the count, the page is
-// read again: none of them is on a page whose next one lacks the others.
+// read again, so that it has none of them.
 func TestRowsThatGoBeforeTheyAreCounted(t *testing.T) {
 	store := &counting{Store: apitest.NewStore(t)}
 	r := startRetaining(t, store)
 	r.Client.Must(t, client.PutRetention{Customer: "alice", Scraper: r.shop, Count: 1})
 	r.rest(t)
 	for _, sort := range []string{"", "&sort=n,asc"} {
-		first := apitest.Scenario{As: apitest.User, Status: 200, Has: map[string]any{"hasMore": false},
-			Do: readPath + "?scraperId=" + r.shop.String() + sort}
+		first := apitest.Scenario{As: apitest.User, Status: 200,
+			Has: map[string]any{"hasMore": false},
+			Do:  readPath + "?scraperId=" + r.shop.String() + sort}
 		store.before = func() { t.Error("rows are counted that are all on the first page") }
 		r.Run(t, first)
 		gone := false

@@ -70,8 +70,8 @@ type Keeper struct {
 }
 
 // BeginTerm begins a leadership at the state's time; zero: there is no state yet. What the keeper
-// remembers of earlier leaderships of this process counts if its clock confirms it: state time that
-// was ahead then has come closer to the clocks since.
+// remembers of earlier leaderships of this process counts if its clock confirms it. State time that
+// was ahead then may have come down since.
 func (k *Keeper) BeginTerm(r Reading, state time.Time) {
 	k.mu.Lock()
 	defer k.mu.Unlock()

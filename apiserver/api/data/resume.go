@@ -30,7 +30,7 @@ type resumption struct {
 func (in *resumption) check(format export.Format) error {
 	switch {
 	case in.Cursor == "" && in.Skip > 0:
-		return fault.Invalid(fault.InvalidRequest, "skip", "needs cursor")
+		return fault.Invalid(fault.InvalidRequest, "cursor", "needed with skip")
 	case in.Cursor != "" && !format.Resumes():
 		return fault.Invalid(fault.InvalidRequest, "cursor",
 			"%s cannot be continued: begin anew without one, or have the export kept", format)

@@ -159,7 +159,7 @@ func TestExportsThatAreNotContinued(t *testing.T) {
 		}
 	}
 	r.Run(t, goesOn(csvs), goesOn(lines), goesOn(named), ended, foreign,
-		invalid("skip", export+"&skip=1"), invalid("skip", export+"&skip=-1&cursor="+cursor),
+		invalid("cursor", export+"&skip=1"), invalid("skip", export+"&skip=-1&cursor="+cursor),
 		invalid("skip", export+"&skip=9&cursor="+cursor),
 		invalid("skip", strings.Replace(lines, "&skip=1", "&skip=9", 1)),
 		invalid("cursor", csvs+"&format=xlsx"), invalid("cursor", csvs+"&format=parquet"),

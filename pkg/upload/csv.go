@@ -202,8 +202,8 @@ func (c *csvReader) separates(b byte) bool {
 	return b == c.comma || c.comma == 0 && (b == ',' || b == ';')
 }
 
-// endQuotes decides, at the end of a value, what its quotes mean. Lone quotes are text. If the value
-// does not end with a quote, its first one is text too.
+// endQuotes decides, at the end of a value, what its quotes mean. Lone quotes are text. If the
+// value does not end with a quote, its first one is text too.
 func (c *csvReader) endQuotes(at place) {
 	switch {
 	case at == quoteEnded:

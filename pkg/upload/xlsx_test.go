@@ -116,6 +116,24 @@ func TestNamesOfParts(t *testing.T) {
 	}
 }
 
+// TestChartsBeforeTheSheet: sheets without cells are passed over, up to a limit.
+func TestChartsBeforeTheSheet(t *testing.T) {
+	for charts, want := range map[int]string{0: "", 1: "", maxCharts: "",
+		maxCharts + 1: "more than 100 charts and macros precede the first sheet"} {
+		got, refused := readAll(t, zipped(t, "_rels/.rels", rootRels, "xl/book.xml",
+			`<workbook><sheets>`+strings.Repeat(`<sheet id="chart"/>`, charts)+
+				`<sheet id="two"/></sheets></workbook>`,
+			"xl/_rels/book.xml.rels", `<Relationships>`+
+				`<Relationship Id="chart" Type="x/chartsheet" Target="/chart.xml"/>`+
+				`<Relationship Id="two" Type="x/worksheet" Target="two.xml"/></Relationships>`,
+			"chart.xml", `<chartsheet/>`, "xl/two.xml",
+			sheetOf(`<row><c><v>1</v></c></row><row><c><v>2</v></c></row>`)))
+		if read := strings.Join(got, ""); refused != want || want == "" && read != `{"1":"2"}` {
+			t.Errorf("%d charts: read %s, %q", charts, read, refused)
+		}
+	}
+}
+
 // hostile returns parts of bad spreadsheets by their fault, each after the start of its refusal.
 func hostile() map[string][]string {
 	const head = `<row><c t="inlineStr"><is><t>a</t></is></c></row>`

@@ -21,6 +21,7 @@ const (
 	maxDepth    = 32        // nesting of elements; a sheet has 6
 	maxShared   = 4 << 20   // shared texts
 	maxParts    = 10_000
+	maxCharts   = 100 // before the first sheet with cells
 )
 
 // While one spreadsheet is read, others wait. So a part must not continue endlessly without values.
@@ -204,37 +205,51 @@ const (
 	usualWorkbook  = "xl/workbook.xml"
 )
 
-// firstSheet returns the name of the part with the first sheet.
+// firstSheet returns the name of the part with the first sheet that has cells.
 func firstSheet(archive *zip.Reader) (string, error) {
 	workbook := usualWorkbook
-	if named, err := related(archive, "_rels/.rels", func(r xml.StartElement) bool {
+	named, err := related(archive, "_rels/.rels", func(r xml.StartElement) bool {
 		return strings.HasSuffix(attribute(r, "Type"), officeDocument)
-	}); err == nil && named != "" {
-		workbook = resolve("", named)
+	})
+	if target := attribute(named, "Target"); err == nil && target != "" {
+		workbook = resolve("", target)
 	}
 	book, err := openPart(archive, workbook)
 	if err != nil {
 		return "", err
 	}
 	defer func() { _ = book.Close() }() // it was only read
-	first, err := book.find("sheet")
-	if errors.Is(err, io.EOF) {
-		return "", refuse("the spreadsheet has no sheet")
+	folder := path.Dir(workbook)
+	for range maxCharts + 1 {
+		sheet, err := book.find("sheet")
+		if errors.Is(err, io.EOF) {
+			return "", refuse("the spreadsheet has no sheet with cells")
+		}
+		if err != nil {
+			return "", notSheet("%.200s", err)
+		}
+		id := attribute(sheet, "id")
+		named, err := related(archive, path.Join(folder, "_rels", path.Base(workbook)+".rels"),
+			func(r xml.StartElement) bool { return attribute(r, "Id") == id })
+		if err != nil {
+			return "", err
+		}
+		target := attribute(named, "Target")
+		if target == "" {
+			return "", refuse("the first sheet cannot be found")
+		}
+		if !isChart(attribute(named, "Type")) {
+			return resolve(folder, target), nil
+		}
 	}
-	if err != nil {
-		return "", notSheet("%.200s", err)
-	}
-	id := attribute(first, "id")
-	target, err := related(archive,
-		path.Join(path.Dir(workbook), "_rels", path.Base(workbook)+".rels"),
-		func(r xml.StartElement) bool { return attribute(r, "Id") == id })
-	if err != nil {
-		return "", err
-	}
-	if target == "" {
-		return "", refuse("the first sheet cannot be found")
-	}
-	return resolve(path.Dir(workbook), target), nil
+	return "", refuse("more than %d charts and macros precede the first sheet", maxCharts)
+}
+
+// isChart reports whether a sheet's type of relation is that of a chart, a dialog or a macro.
+// Programs put a new chart before the sheet with its values.
+func isChart(relation string) bool {
+	kind := strings.ToLower(path.Base(relation))
+	return strings.HasSuffix(kind, "sheet") && kind != "worksheet"
 }
 
 // resolve returns a part's name, relative to the folder of the part that names it.
@@ -245,26 +260,27 @@ func resolve(folder, target string) string {
 	return strings.TrimPrefix(path.Join(folder, target), "/")
 }
 
-// related returns the target of a part's first wanted relation; "": there is none.
-func related(archive *zip.Reader, name string, want func(xml.StartElement) bool) (string, error) {
+// related returns a part's first wanted relation. It is empty if there is none.
+func related(archive *zip.Reader, name string, want func(xml.StartElement) bool) (
+	relation xml.StartElement, err error) {
 	p, err := openPart(archive, name)
 	if err != nil {
-		return "", err
+		return relation, err
 	}
 	defer func() { _ = p.Close() }() // it was only read
 	for range maxParts {
 		r, err := p.find("Relationship")
 		if errors.Is(err, io.EOF) {
-			return "", nil
+			return relation, nil
 		}
 		if err != nil {
-			return "", notSheet("%.200s", err)
+			return relation, notSheet("%.200s", err)
 		}
 		if want(r) {
-			return attribute(r, "Target"), nil
+			return r, nil
 		}
 	}
-	return "", refuse("the spreadsheet has more than %d parts", maxParts)
+	return relation, refuse("the spreadsheet has more than %d parts", maxParts)
 }
 
 // shared holds the shared texts of cells. The texts and their ends are on disk.

@@ -150,7 +150,7 @@ func (d device) challenge() string {
 const noPasskey = "This passkey signs nobody in: try again, or use the password."
 
 // TestPasskeysInABrowser follows a person with a device: a passkey is made, signs in, and is
-// removed. Signatures made for another place or by a copy are refused, and each signature works only
+// removed. Signatures made for another place or by a copy are refused. Each signature works only
 // once.
 func TestPasskeysInABrowser(t *testing.T) {
 	t.Parallel()

@@ -7,8 +7,8 @@ import (
 	"github.com/chromedp/chromedp"
 )
 
-// TestPortalTopsUp follows a customer to the checkout and back: before the payment is reported,
-// after it, without having paid, and with the browser's own way back.
+// TestPortalTopsUp follows a customer to the checkout and back. The customer comes back before the
+// payment is reported, after it, without having paid, and with the browser's own way back.
 func TestPortalTopsUp(t *testing.T) {
 	t.Parallel()
 	till, flags := openCounter(t)

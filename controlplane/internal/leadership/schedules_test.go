@@ -9,6 +9,7 @@ import (
 	"shoal.dev/shoal/controlplane/internal/state"
 	"shoal.dev/shoal/pkg/ids"
 	"shoal.dev/shoal/pkg/schedule"
+	"shoal.dev/shoal/pkg/wake"
 )
 
 // A new leader does not know how long nobody led. Until it has compared the clocks, it looks at no
@@ -16,7 +17,7 @@ import (
 func TestNothingIsDueBeforeTheClocksAreCompared(t *testing.T) {
 	ctx, end := context.WithCancel(t.Context())
 	end()
-	l := &Leadership{startNow: newSignal(), compared: make(chan struct{})}
+	l := &Leadership{startNow: wake.NewSignal(), compared: make(chan struct{})}
 	if err := l.startDue(ctx); err != nil {
 		t.Error(err)
 	}

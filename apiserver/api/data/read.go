@@ -152,8 +152,8 @@ func (r Resource) read() *operation.Operation {
 	})
 }
 
-// makeQuery returns the query of the read, what its cursors are bound to, and the owner of the rows.
-// Every page decides the scope anew, by what the caller may see now.
+// makeQuery returns the query of the read, what its cursors are bound to, and the owner of the
+// rows. Every page decides the scope anew, by what the caller may see now.
 func (in *readRequest) makeQuery(ctx context.Context, r Resource, from *operation.Caller) (
 	q rowstore.ScanQuery, identity []string, owner string, err error) {
 	q = rowstore.ScanQuery{Limit: in.Limit, Bytes: api.PageBytes}

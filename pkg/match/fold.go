@@ -11,13 +11,11 @@ import (
 // most MaxText bytes.
 func fold(to []byte, text string) []byte {
 	if len(text) > MaxText {
-		text = text[:MaxText]
-		for len(text) > 0 && !utf8.RuneStart(text[len(text)-1]) {
-			text = text[:len(text)-1]
+		cut := MaxText
+		for cut > 0 && !utf8.RuneStart(text[cut]) {
+			cut--
 		}
-		if last := text[len(text)-1]; last >= utf8.RuneSelf {
-			text = text[:len(text)-1]
-		}
+		text = text[:cut]
 	}
 	for i := range len(text) {
 		if text[i] >= utf8.RuneSelf {

@@ -92,7 +92,7 @@ func TestWritingsAreOne(t *testing.T) {
 }
 
 func TestTextsAreCut(t *testing.T) {
-	for _, text := range []string{"é", "日本", "a"} {
+	for _, text := range []string{"é", "日本", "a", "\x93"} {
 		long := ""
 		for len(long) < MaxText+10 {
 			long += text

@@ -233,8 +233,8 @@ type importing struct {
 	job   *client.Job
 	stamp rowstore.Job
 
-	seq    uint32              // of the next batch
-	stored map[model.Unit]bool // which of the looked-up units are stored
+	seq    uint32                // of the next batch
+	stored map[model.Unit]uint32 // the rows of those looked-up units that are stored
 	rows   uint64
 	told   time.Time // when the state was last told of rows
 	turn   turn
@@ -352,9 +352,14 @@ func (i *importing) put(ctx context.Context, batch [][]byte) error {
 	unit := model.Unit{Seq: i.seq}
 	i.seq++
 	i.rows += uint64(len(batch))
-	there, err := i.has(ctx, unit)
-	if err != nil || there {
+	rows, there, err := i.has(ctx, unit)
+	switch {
+	case err != nil:
 		return err
+	case there && int(rows) != len(batch): // this binary reads values, and so batches, differently
+		return &upload.Refusal{Reason: "another version of the server began to read it: start again"}
+	case there:
+		return nil
 	}
 	page := &model.Page{Job: i.job.ID, Unit: unit, Fetch: i.IDs.New(), Outcome: model.Delivered,
 		At: i.stamp.Started, Last: true, Rows: batch}
@@ -378,42 +383,6 @@ func (i *importing) put(ctx context.Context, batch [][]byte) error {
 		return err
 	}
 	return i.turn.stored(i.Clock.Now())
-}
-
-// sealed says why a batch could not be stored. nil: another owner has stored all batches and seals
-// the run. Otherwise the upload was stopped, or a restore reopened it after the run was sealed.
-func (i *importing) sealed(ctx context.Context, unit model.Unit) error {
-	there, err := i.Store.Records(ctx, i.job.ID, []model.Unit{unit})
-	if err != nil || len(there) > 0 {
-		return err
-	}
-	view, err := i.Client.Fresh(ctx)
-	if err != nil {
-		return err
-	}
-	if known := view.Import(i.job.ID); known == nil || known.Ended != 0 {
-		return errStopped
-	}
-	return &upload.Refusal{Reason: gone}
-}
-
-// has says whether a batch is already stored.
-func (i *importing) has(ctx context.Context, unit model.Unit) (bool, error) {
-	if i.stored == nil || unit.Seq%knownAtOnce == 0 {
-		units := make([]model.Unit, knownAtOnce)
-		for n := range units {
-			units[n].Seq = unit.Seq + uint32(n)
-		}
-		receipts, err := i.Store.Records(ctx, i.job.ID, units)
-		if err != nil {
-			return false, err
-		}
-		i.stored = make(map[model.Unit]bool, len(receipts))
-		for n := range receipts {
-			i.stored[receipts[n].Unit] = true
-		}
-	}
-	return i.stored[unit], nil
 }
 
 // advance reports to the state from time to time how many rows are stored.

@@ -317,6 +317,16 @@ func importsThatEndEarly(t *testing.T, start starter) {
 			}
 			panic("dies")
 		},
+		"another version began it": func(u *uploaded, job ids.ID) {
+			page := &model.Page{Job: job, Unit: model.Unit{Seq: 2}, Fetch: u.ids.New(), Last: true,
+				Outcome: model.Delivered, Rows: [][]byte{[]byte(`{"a":1}`)}}
+			if _, err := u.store.PutPages(u.t.Context(), []rowstore.PageWrite{{Page: page,
+				Job: rowstore.Job{ID: job, Customer: "ann", Group: u.group, Scraper: u.scraper,
+					Started: u.clock.Now().UnixMicro()}}}); err != nil {
+				u.t.Fatal(err)
+			}
+			panic("dies")
+		},
 		"a row is broken": nil,
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -455,37 +465,5 @@ func TestHeavyUploadsWait(t *testing.T) {
 			u.client.View().Job(job).State != model.Failed {
 			t.Errorf("%s: %v", job, end)
 		}
-	}
-}
-
-// An owner is about to store a batch, but another has stored all of them and sealed the run. The
-// owner then takes the upload for complete.
-func TestAnotherImporterSeals(t *testing.T) { onEachStore(t, anotherImporterSeals) }
-
-func anotherImporterSeals(t *testing.T, start starter) {
-	u := start(t)
-	job := u.upload("csv", column(0, 5_000))
-	paused, on := make(chan struct{}), make(chan struct{})
-	first := true
-	u.point = func(name string) {
-		if name == "work.import.before_put" && first {
-			first = false
-			close(paused)
-			<-on
-		}
-	}
-	var late sync.WaitGroup
-	late.Go(func() { u.step(job) })
-	<-paused
-	u.point = func(name string) {
-		if name == "work.import.after_seal" {
-			close(on)
-			late.Wait()
-		}
-	}
-	u.step(job)
-	u.wants("sealed by another", 0, 5_000)
-	if ended := u.client.View().Job(job); ended.State != model.Completed || ended.Items != 5_000 {
-		t.Errorf("%+v", ended)
 	}
 }

@@ -35,6 +35,15 @@ func (p *passed[K]) note(thing K, err error) error {
 	return err
 }
 
+// add records things on which another process has failed, up to the bound.
+func (p *passed[K]) add(things []K) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	for _, thing := range things[:min(len(things), maxPassed-len(p.things))] {
+		p.things[thing] = true
+	}
+}
+
 func (p *passed[K]) has(thing K) bool {
 	p.mu.Lock()
 	defer p.mu.Unlock()

@@ -65,9 +65,7 @@ func (c *RetentionConfig) step(ctx context.Context, item work.Item) (work.Outcom
 			return work.Outcome{}, work.GiveUp(err)
 		}
 	}
-	if at.Behind > 0 && c.passed.count() == 0 { // another process has passed them over
-		at.Upto, at.Behind = at.Behind-1, 0
-	}
+	c.passed.add(at.Passed) // another process may have passed them over
 	view := c.View()
 	closed, err := c.History.ClosedAfter(ctx, view, at.Upto, retainedRuns)
 	if err != nil {
@@ -94,6 +92,11 @@ func (c *RetentionConfig) step(ctx context.Context, item work.Item) (work.Outcom
 		progress, err := json.Marshal(at)
 		return work.Rest(progress, 0), err // the next step begins when everyone can know it
 	}
+	if c.passed.count() > maxPassed-retainedRuns { // too many to pass over more
+		if err := c.retainPassed(ctx, view); err != nil {
+			return work.Outcome{}, err
+		}
+	}
 	var failed error
 	for _, scraper := range due { // a failing one is reported, and retried after all others
 		if !c.passed.has(scraper.ID) {
@@ -109,7 +112,7 @@ func (c *RetentionConfig) step(ctx context.Context, item work.Item) (work.Outcom
 	}
 	done := client.Retaining{Upto: upto}
 	if c.passed.count() > 0 {
-		done.Behind = cmp.Or(at.Behind, at.Upto+1)
+		done.Behind, done.Passed = cmp.Or(at.Behind, at.Upto+1), c.passed.all()
 	}
 	progress, err := json.Marshal(done)
 	if err != nil {

@@ -302,24 +302,24 @@ func TestRunsThatReplaceNothing(t *testing.T) {
 	}
 }
 
-// unwilling fails to name the runs of one scraper.
+// unwilling fails to name the runs of some scrapers.
 type unwilling struct {
 	*sqlite.Store
-	of     ids.ID
+	of     []ids.ID
 	failed bool
 }
 
 func (u *unwilling) Holding(ctx context.Context, scope rowstore.Scope, most int) ([]ids.ID, error) {
-	if scope.Scraper == u.of {
+	if slices.Contains(u.of, scope.Scraper) {
 		u.failed = true
 		return nil, errors.New("no such part")
 	}
 	return u.Store.Holding(ctx, scope, most)
 }
 
-// TestRetentionTellsWhatItPassedOver: a scraper on which the row store fails does not count as done
-// while others go on. So reads that begin in between learn that its rows may go. Another process
-// removes them, which knows only the progress.
+// TestRetentionTellsWhatItPassedOver: scrapers on which the row store fails do not count as done
+// while others go on. So reads that begin in between learn that rows may go. Another process, which
+// knows only the progress, removes them once the store works.
 func TestRetentionTellsWhatItPassedOver(t *testing.T) {
 	store, err := sqlite.Open(sqlite.Config{Dir: t.TempDir()})
 	if err != nil {
@@ -328,30 +328,82 @@ func TestRetentionTellsWhatItPassedOver(t *testing.T) {
 	defer store.Close()
 	r := newReplaced(t, store)
 	r.group(0, 1, false)
-	for scraper, runs := range []int{2, retainedRuns} {
-		for range runs {
+	for _, next := range []struct{ scraper, runs int }{{0, 2}, {1, retainedRuns}, {2, 2},
+		{1, retainedRuns}} {
+		for range next.runs {
 			r.clock.Advance(time.Second)
-			r.launch(r.scrapers[scraper], 1)
+			r.launch(r.scrapers[next.scraper], 1)
 			r.end(0)
 		}
 	}
 	first := r.client.View().Job(r.order[r.scrapers[0]][0])
-	broken := &unwilling{Store: store, of: r.scrapers[0]}
-	kind := Retention(RetentionConfig{View: r.client.View, Store: broken,
-		History: client.NewHistory(store)})
-	for range 4 { // noted, failed, passed over; then the second scraper alone is due
-		outcome, err := kind.Step(t.Context(), work.Item{Progress: r.progress})
-		if err == nil {
-			r.progress = outcome.Progress
+	broken := &unwilling{Store: store, of: []ids.ID{r.scrapers[0], r.scrapers[2]}}
+	process := func(steps int) (end work.Outcome) {
+		kind := Retention(RetentionConfig{View: r.client.View, Store: broken,
+			History: client.NewHistory(store)})
+		for n := 0; n < steps && end.Rest == 0; n++ {
+			if n == steps/2 && end.Progress == nil {
+				broken.of = nil
+			}
+			outcome, err := kind.Step(t.Context(), work.Item{Progress: r.progress})
+			if err == nil {
+				r.progress, end = outcome.Progress, outcome
+			}
 		}
+		return end
 	}
+	process(9)
 	var at client.Retaining
 	if err := json.Unmarshal(r.progress, &at); err != nil || !broken.failed ||
 		at.Upto <= first.Index || at.Behind == 0 || at.Behind > first.Index {
 		t.Fatalf("%+v, with the first run at %d: %v", at, first.Index, err)
 	}
+	if process(20); len(broken.of) > 0 {
+		t.Fatal("the second process did not fail")
+	}
 	r.retain(0)
 	r.check()
+}
+
+// TestRetentionPassesOverFew: when it fails on too many scrapers, retention waits. It would forget
+// some of them.
+func TestRetentionPassesOverFew(t *testing.T) {
+	store, err := sqlite.Open(sqlite.Config{Dir: t.TempDir()})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer store.Close()
+	r := newReplaced(t, store)
+	r.group(0, 1, false)
+	for range 2 {
+		r.launch(r.scrapers[0], 1)
+		r.end(0)
+	}
+	at := client.Retaining{Upto: r.client.View().Job(r.order[r.scrapers[0]][1]).Index, Behind: 1,
+		Passed: []ids.ID{r.scrapers[0]}}
+	for len(at.Passed) <= maxPassed-retainedRuns {
+		at.Passed = append(at.Passed, r.ids.New())
+	}
+	progress, err := json.Marshal(at)
+	if err != nil || len(progress) > work.MaxProgress/2 {
+		t.Fatalf("%d bytes: %v", len(progress), err)
+	}
+	kind := Retention(RetentionConfig{View: r.client.View, History: client.NewHistory(store),
+		Store: &unwilling{Store: store, of: r.scrapers}})
+	for range retainedRuns {
+		r.launch(r.scrapers[1], 1)
+		r.end(0)
+	}
+	for range 4 {
+		outcome, err := kind.Step(t.Context(), work.Item{Progress: progress})
+		if err == nil {
+			progress = outcome.Progress
+		}
+	}
+	var now client.Retaining
+	if err := json.Unmarshal(progress, &now); err != nil || now.Upto != at.Upto {
+		t.Errorf("it went on to %d from %d: %v", now.Upto, at.Upto, err)
+	}
 }
 
 // With retentionCount 1, a re-extract stands beside its crawl, whose rows stay. A later crawl of

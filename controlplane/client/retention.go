@@ -73,12 +73,13 @@ func (h *History) NewestWithRows(ctx context.Context, v *View, scraper *Scraper)
 }
 
 // Retaining is the progress of retention, by the commands that closed runs. Up to Upto the rows of
-// replaced runs are gone. Up to Next it may be removing them. From Behind on, scrapers were passed
-// over on which the row store failed, and are tried again; 0: none was.
+// replaced runs are gone. Up to Next it may be removing them. From Behind on, it passed over some
+// scrapers, on which the row store failed. They are tried again; 0: there are none.
 type Retaining struct {
 	Upto   uint64
-	Next   uint64 `json:",omitempty"`
-	Behind uint64 `json:",omitempty"`
+	Next   uint64   `json:",omitempty"`
+	Behind uint64   `json:",omitempty"`
+	Passed []ids.ID `json:",omitempty"` // at most 1,000
 }
 
 // RetainingNow returns the progress of retention in a view, by Upto and Next.

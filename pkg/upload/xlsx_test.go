@@ -168,6 +168,10 @@ func hostile() map[string][]string {
 		"a bare ampersand":    rows(broken, "<row><c><v>a & b</v></c></row>"),
 		"a cut sheet":         {broken, "xl/sheets/2.xml", "<worksheet><sheetData>" + head},
 		"no sheet":            {"the file is no spreadsheet"},
+		"relations without end": {"the file is no spreadsheet", "xl/book.xml", "<workbook>" +
+			strings.Repeat(`<sheet id="c"/>`, 99) + "</workbook>", "xl/_rels/book.xml.rels",
+			"<Relationships>" + strings.Repeat("<!--"+long+"-->", 20) +
+				`<Relationship Id="c" Target="c.xml" Type="a/chartsheet"/></Relationships>`},
 	}
 }
 

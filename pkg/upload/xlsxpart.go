@@ -207,8 +207,8 @@ const (
 
 // firstSheet returns the name of the part with the first sheet that has cells.
 func firstSheet(archive *zip.Reader) (string, error) {
-	workbook := usualWorkbook
-	named, err := related(archive, "_rels/.rels", func(r xml.StartElement) bool {
+	workbook, room := usualWorkbook, maxEmpty
+	named, err := related(archive, "_rels/.rels", &room, func(r xml.StartElement) bool {
 		return strings.HasSuffix(attribute(r, "Type"), officeDocument)
 	})
 	if target := attribute(named, "Target"); err == nil && target != "" {
@@ -230,7 +230,7 @@ func firstSheet(archive *zip.Reader) (string, error) {
 		}
 		id := attribute(sheet, "id")
 		named, err := related(archive, path.Join(folder, "_rels", path.Base(workbook)+".rels"),
-			func(r xml.StartElement) bool { return attribute(r, "Id") == id })
+			&room, func(r xml.StartElement) bool { return attribute(r, "Id") == id })
 		if err != nil {
 			return "", err
 		}
@@ -260,14 +260,19 @@ func resolve(folder, target string) string {
 	return strings.TrimPrefix(path.Join(folder, target), "/")
 }
 
-// related returns a part's first wanted relation. It is empty if there is none.
-func related(archive *zip.Reader, name string, want func(xml.StartElement) bool) (
+// related returns a part's first wanted relation. It is empty if there is none. All readings of
+// relations have the same room, in unpacked bytes.
+func related(archive *zip.Reader, name string, room *int, want func(xml.StartElement) bool) (
 	relation xml.StartElement, err error) {
 	p, err := openPart(archive, name)
 	if err != nil {
 		return relation, err
 	}
-	defer func() { _ = p.Close() }() // it was only read
+	p.left = *room
+	defer func() {
+		*room = p.left
+		_ = p.Close() // it was only read
+	}()
 	for range maxParts {
 		r, err := p.find("Relationship")
 		if errors.Is(err, io.EOF) {

@@ -18,6 +18,9 @@ import (
 // expire all the time, and its reads go on.
 const expiresSoon = 6 * time.Hour
 
+// freshTime is how long a read waits for the newest state. Without a leader there is none.
+const freshTime = time.Second
+
 // rowCount is how many rows a read had at its beginning, without those that expire soon.
 type rowCount struct {
 	Rows  int64 `json:"r"`
@@ -37,7 +40,13 @@ func (in *readRequest) countRows(ctx context.Context, r Resource, from *operatio
 	if err != nil {
 		return nil, false, fmt.Errorf("rows of the read: %w", err)
 	}
-	late, err = in.isReplaced(ctx, r, r.Client.View(), at, whole)
+	asking, cancel := context.WithTimeout(ctx, freshTime)
+	defer cancel()
+	newest, unknown := r.Client.Fresh(asking) // it has what retention may remove
+	if unknown != nil {
+		return there, true, nil
+	}
+	late, err = in.isReplaced(ctx, r, newest, at, whole)
 	return there, late, err
 }
 

@@ -192,7 +192,7 @@ func TestDelete(t *testing.T) {
 		return s.Call(t, apitest.Scenario{As: who, Do: "GET /api/key/whoami"}).Text("id")
 	}
 	user, llm, bob := id(apitest.User), id(apitest.LLM), id(apitest.Other)
-	s.Client.Freeze() // this node's copy of the state lags from here on
+	s.Client.Freeze(s.Client.View()) // this node's copy of the state lags from here on
 	s.Run(t,
 		apitest.Scenario{Name: "malformed id", As: apitest.User, Do: "DELETE /api/key/xyz",
 			Status: 400, Code: "invalid_id"},

@@ -14,7 +14,7 @@ func adjust(t *testing.T, s *apitest.Server, amount int64) {
 
 func TestGet(t *testing.T) {
 	s := apitest.Start(t)
-	s.Client.Freeze() // the balance must be current even on a lagging node
+	s.Client.Freeze(s.Client.View()) // the balance must be current even on a lagging node
 	get := apitest.Scenario{As: apitest.Reader, Do: "GET /api/wallet", Status: 200}
 	begin, low, level := get, get, get
 	begin.Name = "new wallet"

@@ -60,7 +60,7 @@ func TestInvalidCredentialsDoNotAskTheLeader(t *testing.T) {
 	ask(stranger.Text, fault.Unauthorized, 1)
 	ask(secret.Text, "", 1)
 	ask(secret.Text, "", 1)
-	state.Freeze() // this node lags behind
+	state.Freeze(state.View()) // this node lags behind
 	state.Must(t, client.RevokeKey{ID: id, Customer: "alice"})
 	ask(secret.Text, fault.Unauthorized, 1)
 	if !a.Known("Bearer "+secret.Text) || a.Known("Bearer "+stranger.Text) {
@@ -123,7 +123,7 @@ func TestBlockedCustomersAreRefused(t *testing.T) {
 	for _, p := range []*Principal{key, own, acting} {
 		holds(p, "")
 	}
-	state.Freeze() // this node lags behind
+	state.Freeze(state.View()) // this node lags behind
 	state.Must(t, block)
 	let(secret.Text, "", fault.CustomerBlocked)
 	let(token("alice", false), "", fault.CustomerBlocked)

@@ -137,9 +137,11 @@ func (d *document) openedInURL(name qname, given *attributes, own bool) {
 }
 
 func (d *document) openedInItem(name qname, given *attributes, own bool) {
-	switch depth := d.depth - d.at; {
-	case depth == 1 && name.local == "link" && namesPage(given):
+	depth := d.depth - d.at
+	if depth == 1 && name.local == "link" && namesPage(given) {
 		d.instead = given.href
+	}
+	switch {
 	case !own:
 		d.openedInMedia(name, given)
 	case depth == 1 && name.local == "link":

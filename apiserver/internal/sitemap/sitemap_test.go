@@ -139,8 +139,9 @@ func forms() map[string]struct {
 			`<a:link href="https://a.test/no"/><link>/1</link></item><item>` +
 			`<guid>https://a.test/no</guid><a:link rel="self" href="https://a.test/no"/>` +
 			`<a:link href="https://a.test/2"/><guid>https://a.test/no</guid></item><item>` +
-			`<link xmlns="a" rel="alternate" href="https://a.test/3"></link></item>` +
-			`</channel></rss>`, "", sitemap.RSS, u("/1", "https://a.test/2", "https://a.test/3")},
+			`<link xmlns="a" rel="alternate" href="https://a.test/3"></link></item><item>` +
+			`<link rel="alternate" href="/no">/4</link></item></channel></rss>`, "", sitemap.RSS,
+			u("/1", "https://a.test/2", "https://a.test/3", "/4")},
 		"rdf": {`<rdf:RDF xmlns:rdf="r" xmlns="s"><channel><link>/no</link></channel><item>` +
 			`<link>/1</link></item></rdf:RDF>`, "", sitemap.RSS, u("/1")},
 		"atom": {`<feed xmlns="http://www.w3.org/2005/Atom"><link href="/no"/><entry>` +

@@ -55,11 +55,11 @@ func New(t testing.TB, c clock.Clock) *Client {
 	return fake
 }
 
-// Freeze makes View lag: it keeps returning the present state, while Fresh moves on.
-func (c *Client) Freeze() {
+// Freeze makes View lag: it keeps returning an earlier state, while Fresh moves on. nil ends it.
+func (c *Client) Freeze(at *client.View) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	c.frozen = c.fsm.Store().View()
+	c.frozen = at
 }
 
 // Fail makes every call answer err from now on; nil ends it.

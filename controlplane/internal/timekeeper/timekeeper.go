@@ -76,7 +76,7 @@ func (k *Keeper) BeginTerm(r Reading, state time.Time) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	switch flowing := k.flowing(r); {
-	case state.IsZero() && !k.begun:
+	case state.IsZero() && (!k.begun || !within(r.Wall.Sub(flowing))):
 		k.state = r.Wall
 	case k.begun && flowing.After(state) && within(r.Wall.Sub(flowing)):
 		k.state = flowing

@@ -173,6 +173,9 @@ func TestTheFirstTimeOfAClusterIsItsFoundersClock(t *testing.T) {
 	}
 	k.BeginTerm(m.reading(0), time.Time{})
 	wantStamp(t, &k, m, time.Second, 0)
+	m.off = time.Hour // it was set right before there was a state
+	k.BeginTerm(m.reading(time.Minute), time.Time{})
+	wantStamp(t, &k, m, time.Minute, time.Hour)
 }
 
 // TestNoMinorityOfClocksMovesTime: leaders with right and wrong clocks follow each other. They are

@@ -2,6 +2,7 @@ package api
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"time"
@@ -32,6 +33,12 @@ func (c *Client) Export(ctx context.Context, q RowQuery, f File, to io.Writer) (
 	var from rest
 	for failures := 0; ; failures++ {
 		answer, err := c.openRows(ctx, q, f, from)
+		if from.cursor != "" && errors.Is(err, errUnsent) && failures < maxRests { // it may restart
+			if !clock.Pause(ctx, c.clock, resting.After(failures+1)) {
+				return rows.passed, ctx.Err()
+			}
+			continue
+		}
 		if err != nil && from.cursor != "" {
 			err = fmt.Errorf("the rows broke off, and cannot go on: %w", err)
 		}

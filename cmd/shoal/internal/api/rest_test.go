@@ -25,10 +25,15 @@ type cutting struct {
 	cuts   []int
 	asked  []string // skip of each call
 	gone   bool     // rows are removed after the first answer
+	away   int      // calls after the first that find no server
 }
 
 func (c *cutting) RoundTrip(r *http.Request) (*http.Response, error) {
 	skip, cursor := r.URL.Query().Get("skip"), r.URL.Query().Get("cursor")
+	if len(c.asked) > 0 && c.away > 0 {
+		c.away--
+		return nil, errors.New("connection refused")
+	}
 	c.asked = append(c.asked, skip)
 	answer := &http.Response{StatusCode: 200, Request: r, Header: http.Header{}}
 	if first := len(c.asked) == 1; first != (cursor == "") || !first && cursor != c.cursor ||
@@ -60,7 +65,7 @@ func TestExportGoesOn(t *testing.T) {
 		for cut := range len(whole) + 1 {
 			synctest.Test(t, func(t *testing.T) {
 				web := &cutting{rows: rows, csv: format == "csv", cursor: "c",
-					cuts: []int{cut, rand.IntN(len(whole)), rand.IntN(5)}}
+					cuts: []int{cut, rand.IntN(len(whole)), rand.IntN(5)}, away: rand.IntN(4)}
 				var got bytes.Buffer
 				n, err := export(web, format, &got)
 				if err != nil || got.String() != whole || n != int64(len(whole)) {
@@ -119,6 +124,8 @@ func TestExportThatCannotGoOn(t *testing.T) {
 			"invalid_cursor"},
 		"no row for ever": {cutting{cursor: "c", cuts: make([]int, 99)}, io.Discard,
 			maxRests + 1, ""},
+		"a server that stays away": {cutting{cursor: "c", cuts: []int{9}, away: 99}, io.Discard, 1,
+			"cannot go on"},
 		"a file that is full": {cutting{cursor: "c"}, full{}, 1, "full"},
 	} {
 		synctest.Test(t, func(t *testing.T) {

@@ -389,7 +389,7 @@ func callsOfTheStore(t *testing.T, dirs []string) map[string]string {
 		case err != nil:
 			return err
 		case entry.IsDir() && slices.Contains([]string{"simulation", "apitest", "clienttest",
-			"historytest", "testdata"}, name):
+			"historytest", "storetest", "testdata"}, name):
 			return filepath.SkipDir
 		case !strings.HasSuffix(name, ".go") || strings.HasSuffix(name, "_test.go"):
 			return nil

@@ -36,7 +36,7 @@ func (s *Server) openPeople(issuer *auth.Issuer, m *metrics) (err error) {
 	if s.accounts, err = openAccounts(s.config, issuer, m); err != nil {
 		return err
 	}
-	if s.portal, err = portal.New(hasSession, s.config.Payments != nil); err != nil {
+	if s.portal, err = portal.New(hasSession, s.followSession, s.config.Payments != nil); err != nil {
 		return err
 	}
 	s.chain.Public = s.config.PublicURL

@@ -50,12 +50,15 @@ type Portal struct {
 	begins        []string // paths of the parts that the script imports statically
 	payments      string   // "yes" or "no"
 	signedIn      func(rc *fasthttp.RequestCtx) bool
+	follow        func(rc *fasthttp.RequestCtx) uint64
 }
 
 // New makes a portal. signedIn reports whether a request has a session cookie; the API checks
-// whether the session is valid. payments says whether there is a payment provider.
-func New(signedIn func(rc *fasthttp.RequestCtx) bool, payments bool) (*Portal, error) {
-	p := &Portal{assets: map[string]asset{}, signedIn: signedIn, payments: "no"}
+// whether the session is valid. follow returns the index of the state from which the page's stream
+// of events goes on, or 0. payments says whether there is a payment provider.
+func New(signedIn func(rc *fasthttp.RequestCtx) bool, follow func(rc *fasthttp.RequestCtx) uint64,
+	payments bool) (*Portal, error) {
+	p := &Portal{assets: map[string]asset{}, signedIn: signedIn, follow: follow, payments: "no"}
 	if payments {
 		p.payments = "yes"
 	}
@@ -183,8 +186,9 @@ func (p *Portal) show(rc *fasthttp.RequestCtx) {
 	nonce := rand.Text()
 	var out bytes.Buffer
 	if err := page.Execute(&out, map[string]any{"Nonce": nonce, "Script": p.script,
-		"Begins": p.begins, "Style": p.style, "Icon": p.icon, "Payments": p.payments}); err != nil {
-		panic(err) // the page is embedded, and its values are texts
+		"Begins": p.begins, "Style": p.style, "Icon": p.icon, "Payments": p.payments,
+		"Index": p.follow(rc)}); err != nil {
+		panic(err) // the page is embedded, and its values are plain
 	}
 	h := &rc.Response.Header
 	h.Set("Content-Security-Policy", "default-src 'none'; script-src 'nonce-"+nonce+"'; "+

@@ -11,10 +11,15 @@ import (
 	"github.com/valyala/fasthttp"
 )
 
+// at is a follow that finds this index.
+func at(index uint64) func(*fasthttp.RequestCtx) uint64 {
+	return func(*fasthttp.RequestCtx) uint64 { return index }
+}
+
 // ask sends a request to a portal, with or without a session cookie.
 func ask(t *testing.T, method, uri string, signedIn bool, headers ...string) *fasthttp.Response {
 	t.Helper()
-	p, err := New(func(*fasthttp.RequestCtx) bool { return signedIn }, false)
+	p, err := New(func(*fasthttp.RequestCtx) bool { return signedIn }, at(7), false)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -33,7 +38,7 @@ func ask(t *testing.T, method, uri string, signedIn bool, headers ...string) *fa
 // The page says whether there is a payment provider, so that the script need not ask.
 func TestPageSaysWhetherPaymentsAreTaken(t *testing.T) {
 	for payments, want := range map[bool]string{true: "yes", false: "no"} {
-		p, err := New(func(*fasthttp.RequestCtx) bool { return true }, payments)
+		p, err := New(func(*fasthttp.RequestCtx) bool { return true }, at(7), payments)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -114,7 +119,7 @@ func TestPageHasNonces(t *testing.T) {
 
 // Assets are compressed if the client accepts that, and may be cached for good.
 func TestAssetsAreSent(t *testing.T) {
-	p, err := New(nil, false)
+	p, err := New(nil, nil, false)
 	if err != nil {
 		t.Fatal(err)
 	}

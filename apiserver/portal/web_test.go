@@ -89,7 +89,7 @@ func forgetOthers(t *testing.T, built map[string][]byte) {
 // TestFirstPageIsSmall limits the first page to 300 KB on the wire. Parts that load later do not
 // count.
 func TestFirstPageIsSmall(t *testing.T) {
-	p, err := New(nil, false)
+	p, err := New(nil, nil, false)
 	if err != nil {
 		t.Fatal(err)
 	}

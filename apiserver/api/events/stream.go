@@ -44,7 +44,10 @@ func (r Resource) stream() *operation.Operation {
 		Access: auth.Read, Rate: limits.Read, Tickets: true, NamedEvents: told(),
 	}, func(_ context.Context, from *operation.Caller, in *streamRequest) (operation.Events,
 		error) {
-		customer, behind := from.Customer, max(in.Header, in.Query)
+		customer, behind := from.Customer, in.Header
+		if behind == 0 { // a browser that comes back sends it beside its first address
+			behind = in.Query
+		}
 		return func(ctx context.Context, to *operation.EventWriter) error {
 			t := &teller{Resource: r, customer: customer,
 				following: r.Client.Follow(customer, behind)}

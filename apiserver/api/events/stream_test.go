@@ -13,6 +13,8 @@ import (
 	"time"
 
 	"shoal.dev/shoal/apiserver/internal/apitest"
+	"shoal.dev/shoal/apiserver/internal/auth"
+	"shoal.dev/shoal/apiserver/internal/operation"
 	"shoal.dev/shoal/controlplane/client"
 	"shoal.dev/shoal/pkg/ids"
 	"shoal.dev/shoal/pkg/model"
@@ -153,6 +155,40 @@ func (s *stream) until(pattern string) (all []frame) {
 		if regexp.MustCompile(pattern).MatchString(f.event + " " + f.data) {
 			return all
 		}
+	}
+}
+
+// A page misses no change between its own making and its stream, whatever others change meanwhile.
+// A stream that comes back goes on from what it had, not from the page.
+func TestPagesMissNothing(t *testing.T) {
+	r := start(t)
+	account := ids.ID{0xa, 9}
+	secret := auth.NewSessionSecret()
+	r.Client.Must(t, client.CreateAccount{ID: account, Customer: "alice",
+		Email: "a@x.test", Password: "hash"})
+	r.Client.Must(t, client.OpenSession{Account: account, Password: "hash",
+		Hash: auth.HashSession(secret)})
+	page := r.Call(t, apitest.Scenario{Do: "GET /portal",
+		Header: map[string]string{"Cookie": operation.SessionCookie + "=" + secret}})
+	index := regexp.MustCompile(`<meta name="index" content="(\d+)">`).FindSubmatch(page.Body)
+	if index == nil || string(index[1]) == "0" {
+		t.Fatalf("%d %s", page.Status, page.Body)
+	}
+	job := ids.ID{0xa, 3}
+	for _, customer := range []string{"bob", "alice"} {
+		r.Client.Must(t, client.AdjustWallet{Customer: customer, Entry: r.IDs.New(),
+			Amount: 1_000_000})
+	}
+	r.launch(t, job, 1)
+	query := "?lastEventId=" + string(index[1])
+	first := r.open(t, apitest.Reader, query).until("job.status")
+	if len(first) != 2 || first[0].event != "wallet.updated" || first[1].id == 0 {
+		t.Errorf("the page's stream begins with %+v", first)
+	}
+	again := r.openWith(t, apitest.Reader, query, map[string]string{
+		"Last-Event-ID": strconv.FormatUint(first[1].id, 10)})
+	if id := again.begin(); id != first[1].id {
+		t.Errorf("goes on at %d, want %d", id, first[1].id)
 	}
 }
 

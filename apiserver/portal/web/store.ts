@@ -63,12 +63,18 @@ function tell(event: JobStatusEvent): void {
 
 let stream: EventSource | undefined;
 
+// The state that is known: first that of the page, which is older than all that it asks for.
+let heard = document.querySelector<HTMLMetaElement>("meta[name=index]")?.content ?? "0";
+
 function open(): void {
   stream?.close();
-  const opened = new EventSource("/api/events/stream");
+  const opened = new EventSource(`/api/events/stream?lastEventId=${heard}`);
   stream = opened;
   const on = <T>(name: string, take: (event: T) => void) =>
-    opened.addEventListener(name, (event) => take(JSON.parse((event as MessageEvent).data)));
+    opened.addEventListener(name, (event) => {
+      heard = (event as MessageEvent).lastEventId || heard;
+      take(JSON.parse((event as MessageEvent).data));
+    });
   on<JobStatusEvent>("job.status", tell);
   on<Wallet>("wallet.updated", (newest) => { wallet.value = newest; });
   on<TopUpEvent>("topup.status", (newest) => { topUp.value = newest; });

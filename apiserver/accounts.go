@@ -36,7 +36,8 @@ func (s *Server) openPeople(issuer *auth.Issuer, m *metrics) (err error) {
 	if s.accounts, err = openAccounts(s.config, issuer, m); err != nil {
 		return err
 	}
-	if s.portal, err = portal.New(hasSession, s.followSession, s.config.Payments != nil); err != nil {
+	s.portal, err = portal.New(hasSession, s.followSession, s.config.Payments != nil)
+	if err != nil {
 		return err
 	}
 	s.chain.Public = s.config.PublicURL

@@ -31,7 +31,7 @@ func ofNoGroup(t *testing.T) []string {
 	kinds := map[string]string{"/api/key/": "{key}", "/api/notifications/": "{notice}",
 		"/api/schema/": "{schema}", "/api/webhooks/": "{webhook}"}
 	bodies := map[string]string{
-		"PUT /api/webhooks/{webhook}": ` {"url":"https://hook.test/",` +
+		"PUT /api/webhooks/{webhook}": ` {"url":"https://two.test/",` +
 			`"events":["API_KEY_CREATED"]}`,
 		"POST /api/webhooks/{webhook}/rotate": ` {"overlapHours":1}`,
 		"PUT /api/notifications/{notice}":     ` {"read":true}`}

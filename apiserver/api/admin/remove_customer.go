@@ -95,8 +95,9 @@ func (r Resource) removeCustomer() *operation.Operation {
 			"runs are stopped. Its profile, accounts, keys and schemas are deleted at once. " +
 			"Groups, scrapers, webhooks, notifications, rows, page records and link lists are " +
 			"deleted in the background; erasedAt says when all are gone. Wallet, ledger, run " +
-			"records and audit trail stay for the books, without names or addresses. Earlier " +
-			"backups still hold everything. Admins cannot remove themselves.",
+			"records and audit trail stay for the books. Only the trail has names of keys, " +
+			"origins of webhooks, addresses that groups were shared with, and addresses of " +
+			"callers. Earlier backups still hold everything. Admins cannot remove themselves.",
 		Access: auth.Admin, Rate: limits.General, Idempotency: operation.Required,
 		Errors: append([]fault.Code{fault.NotFound}, api.CommitErrors()...),
 	}, func(ctx context.Context, from *operation.Caller,

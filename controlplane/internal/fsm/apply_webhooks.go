@@ -132,7 +132,7 @@ func rotateWebhook(tx *state.Tx, p command.RotateWebhookPayload) (state.Webhook,
 	if p.Overlap > 0 {
 		hook.Former, hook.FormerUntil = hook.Secret, tx.Now+p.Overlap
 	}
-	hook.Secret = p.Secret
+	hook.Secret, hook.Rotated = p.Secret, tx.Index
 	tx.PutWebhook(hook)
 	return *hook, nil
 }
@@ -181,7 +181,7 @@ func sendDelivery(tx *state.Tx, p command.SendDeliveryPayload) (state.Delivery, 
 	if d.State != state.DeliveryPending {
 		d.State, d.Before = state.DeliveryPending, d.Tries
 	}
-	d.Due = tx.Now
+	d.Due, d.Asked = tx.Now, tx.Index
 	tx.PutDelivery(&d)
 	schedule(tx, hook)
 	tx.PutWebhook(hook)

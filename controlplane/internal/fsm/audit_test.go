@@ -2,6 +2,7 @@ package fsm
 
 import (
 	"bytes"
+	"crypto/sha256"
 	"fmt"
 	"slices"
 	"strings"
@@ -67,6 +68,7 @@ func TestTheTrailTellsWhatWasDone(t *testing.T) {
 	harvest := b.ask("a", b.harvestable("a"))
 	export := command.AskExportPayload{ID: ids.ID{8}, Customer: "a", Owner: "a", Kept: 1_000,
 		Groups: []ids.ID{{9}}}
+	request := fmt.Sprintf(`"requestSha256":"%x"`, sha256.Sum256(nil))
 	for _, test := range []struct {
 		name   string
 		by     *state.Actor
@@ -97,13 +99,15 @@ func TestTheTrailTellsWhatWasDone(t *testing.T) {
 			Amount: 5, Note: "gift"}, "entries " + ids.ID{8}.String() +
 			`:  -> {"amountMicros":5,"balanceAfterMicros":5,"note":"gift"}`, "a"},
 		{"a harvest", anAdmin, harvest, "harvests " + harvest.ID.String() + `:  -> {"scraperId":"` +
-			harvest.Scraper.String() + `","state":"RUNNING"}`, "a"},
+			harvest.Scraper.String() + `","state":"RUNNING","cap":` + fmt.Sprint(harvest.Cap) +
+			`}`, "a"},
 		{"a customer's", aCustomer, b.ask("a", b.harvestable("a")), "", ""},
 		{"a kept export", anAdmin, export, "exports " + export.ID.String() +
-			`:  -> {"owner":"a","groupIds":"` + ids.ID{9}.String() + `","state":"WAITING"}`, "a"},
+			`:  -> {"owner":"a","groupIds":"` + ids.ID{9}.String() + `","state":"WAITING",` +
+			request + `}`, "a"},
 		{"its end", anAdmin, command.DropExportPayload{Customer: "a", ID: export.ID}, "exports " +
 			export.ID.String() + `: {"owner":"a","groupIds":"` + ids.ID{9}.String() +
-			`","state":"WAITING"} -> `, "a"},
+			`","state":"WAITING",` + request + `} -> `, "a"},
 		{"what is only looked at", anAdmin, command.PreviewDeletePayload{Token: "t",
 			Deletion: command.Deletion{Customer: "a", Operation: command.OpDeleteScraper,
 				Target: ids.ID{3}}}, "", ""},

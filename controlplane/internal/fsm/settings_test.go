@@ -2,13 +2,13 @@ package fsm
 
 import (
 	"fmt"
+	"reflect"
 	"strings"
 	"testing"
 
 	"shoal.dev/shoal/controlplane/internal/command"
 	"shoal.dev/shoal/controlplane/internal/state"
 	"shoal.dev/shoal/pkg/fault"
-	"shoal.dev/shoal/pkg/ids"
 	"shoal.dev/shoal/pkg/model"
 )
 
@@ -87,19 +87,45 @@ func TestSettings(t *testing.T) {
 	}
 }
 
-// The trail tells every change, whoever made it, and no repeat.
+// The trail tells every change of each setting, whoever made it, and no repeat.
 func TestTheTrailTellsOfSettings(t *testing.T) {
 	b := newBench(t)
-	for n := range byte(2) {
-		b.by(anAdmin, ids.ID{50 + n}, command.PutSettingsPayload{By: "root", BillingOff: of(true)})
+	plans := []state.Plan{{Name: state.StarterPlan}}
+	changes := []command.PutSettingsPayload{
+		{BillingOff: of(true)}, {Threshold: of(int64(0))}, {Threshold: of(int64(-1))},
+		{Rates: figures(1)}, {CustomerRates: figures(1)}, {SignUp: of(true)},
+		{Uploads: &state.UploadFigures{Heavy: 2}}, {Uploads: &state.UploadFigures{Seconds: 60}},
+		{Uploads: &state.UploadFigures{HoldMinutes: 5}},
+		{HistoryDays: of(uint32(state.MinHistoryDays))}, {Plans: &plans},
 	}
-	trail := b.trail()
-	if len(trail) != 1 || len(trail[0].Changes) != 1 {
-		t.Fatalf("told: %+v", trail)
+	set := map[string]bool{"By": true}
+	for _, p := range changes {
+		members := reflect.ValueOf(p)
+		for i := range members.NumField() {
+			set[members.Type().Field(i).Name] = set[members.Type().Field(i).Name] ||
+				!members.Field(i).IsZero()
+		}
+		before := b.trail()
+		p.By = "root"
+		for range 2 {
+			b.by(anAdmin, b.ids.New(), p)
+		}
+		trail := b.trail()
+		if len(trail) != len(before)+1 || len(trail[len(before)].Changes) != 1 {
+			t.Fatalf("told of %+v: %+v", p, trail[len(before):])
+		}
+		if c := trail[len(before)].Changes[0]; c.Table != "settings" || c.Before == c.After {
+			t.Errorf("told of %+v: %+v", p, c)
+		}
 	}
-	if c := trail[0].Changes[0]; c.Table != "settings" || c.Before != "" ||
-		c.After != `{"walletBillingEnabled":false}` {
-		t.Errorf("told: %+v", c)
+	for member, tried := range set {
+		if !tried {
+			t.Errorf("no change sets %s", member)
+		}
+	}
+	if first := b.trail()[0].Changes[0]; first.Before != "" ||
+		first.After != `{"walletBillingEnabled":false}` {
+		t.Errorf("told: %+v", first)
 	}
 }
 

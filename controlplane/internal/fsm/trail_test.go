@@ -1,7 +1,9 @@
 package fsm
 
 import (
+	"crypto/sha256"
 	"fmt"
+	"slices"
 	"strings"
 	"testing"
 
@@ -63,6 +65,92 @@ func TestAuditEntriesAreBounded(t *testing.T) {
 	}
 	if told["keys"] != 80 || told["webhooks"] != 16 {
 		t.Errorf("told are %v", told)
+	}
+}
+
+// What an admin deletes or sends for a customer is told, even if no other record shows it. Each
+// change of a webhook is told, too, without its address's path and its secret.
+func TestTheTrailTellsDeletionsAndWebhooks(t *testing.T) {
+	b := newBench(t)
+	s := b.scraper("s", b.schema("a", ids.ID{}, 1, "{}").ID)
+	launched, err := b.launch(s.ID)
+	if err != nil {
+		t.Fatal(err)
+	}
+	b.must(command.StopRunPayload{Customer: "a", Job: launched.Job})
+	group, members := b.members("g", 1)
+	hook := b.hook(model.APIKeyCreated)
+	b.mint("key")
+	put := command.PutWebhookPayload{ID: hook, Customer: "a", URL: "https://u:p@b.test/s3cret?k=1",
+		Events: []model.Event{model.RunFailed}}
+	send := command.SendDeliveryPayload{Webhook: hook, Customer: "a",
+		Message: b.calls(hook)[0].Notice.ID}
+	ask := command.SendDeliveryPayload{Webhook: hook, Customer: "a", Message: b.ids.New(),
+		Test: true}
+	run := deletionOf(launched.Job, s)
+	scraper := command.Deletion{Customer: "a", Operation: command.OpDeleteScraper,
+		Target: members[0], Query: command.WithData}
+	all := scraper
+	all.Operation, all.Target = command.OpDeleteGroup, group
+	for _, d := range []command.Deletion{run, scraper, all} {
+		b.must(command.PreviewDeletePayload{Deletion: d, Token: d.Target.String()})
+	}
+	for _, test := range []struct {
+		name string
+		do   command.Payload
+		want string
+	}{
+		{"a run's rows", command.DeleteRunPayload{Deletion: run, Token: run.Target.String()},
+			"deletedRuns " + run.Target.String() + `:  -> {"groupId":"` + s.Group.String() +
+				`","deletedAt":1}`},
+		{"a scraper with rows", command.DeleteScraperPayload{Deletion: scraper,
+			Token: scraper.Target.String()}, "removals " + group.String() + "/" +
+			scraper.Target.String() + `:  -> {"deletedAt":1}`},
+		{"a message again", send, "deliveries " + hook.String() + "/" + send.Message.String() +
+			`:  -> {"event":"API_KEY_CREATED","asked":`},
+		{"and again", send, `{"event":"API_KEY_CREATED","asked":`},
+		{"a test", ask, "deliveries " + hook.String() + "/" + ask.Message.String() +
+			`:  -> {"event":"` + string(model.WebhookTest) + `","asked":`},
+		{"an address", put, `{"origin":"https://b.test","urlSha256":"` +
+			fmt.Sprintf("%x", sha256.Sum256([]byte(put.URL))) + `","events":"SCRAPER_RUN_FAILED"}`},
+		{"a secret", command.RotateWebhookPayload{ID: hook, Customer: "a",
+			Secret: []byte("new")}, `"events":"SCRAPER_RUN_FAILED","secretRotated":`},
+		{"another", command.RotateWebhookPayload{ID: hook, Customer: "a", Secret: []byte("newer"),
+			Overlap: 9}, `,"formerSecretUntil":10}`},
+		{"the end of a webhook", command.DeleteWebhookPayload{ID: hook, Customer: "a"},
+			`,"formerSecretUntil":10} -> `},
+	} {
+		before := len(b.trail())
+		if r := b.by(anAdmin, b.ids.New(), test.do); r.Err != nil {
+			t.Fatal(test.name, r.Err)
+		}
+		trail := b.trail()
+		if len(trail) != before+1 {
+			t.Fatalf("%s: %d entries", test.name, len(trail)-before)
+		}
+		text := ""
+		for _, c := range trail[before].Changes {
+			text += fmt.Sprintf("%s %s: %s -> %s\n", c.Table, c.Record, c.Before, c.After)
+		}
+		if !strings.Contains(text, test.want) || strings.Contains(text, "s3cret") ||
+			strings.Contains(text, "u:p") || trail[before].Customer != "a" {
+			t.Errorf("%s: %s", test.name, text)
+		}
+	}
+	before := len(b.trail())
+	b.must(command.PreviewDeletePayload{Deletion: all, Token: "t"}) // the group has changed
+	b.by(anAdmin, b.ids.New(), command.DeleteGroupPayload{Deletion: all, Token: "t"})
+	if trail := b.trail(); len(trail) != before+1 || !slices.ContainsFunc(trail[before].Changes,
+		func(c state.AuditChange) bool {
+			return c.Table == "deletedGroups" && c.After == `{"rows":true,"deletedAt":1}`
+		}) {
+		t.Errorf("a group with rows: %+v", trail[before:])
+	}
+	told := len(b.trail())
+	b.must(command.NoteRowsRemovedPayload{Jobs: []ids.ID{launched.Job}})
+	b.by(anAdmin, b.ids.New(), command.ForgetDeletedRunsPayload{Before: 1 << 40})
+	if trail := b.trail(); len(trail) != told {
+		t.Errorf("that all is gone is told: %+v", trail[told:])
 	}
 }
 

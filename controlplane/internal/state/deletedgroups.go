@@ -15,7 +15,18 @@ type DeletedGroup struct {
 var deletedGroupsTable = define(2, "deletedGroups",
 	index("id", true, func(d *DeletedGroup) []any { return []any{d.Group} }),
 	index("customer", true, func(d *DeletedGroup) []any { return []any{d.Customer, d.Group} }),
-).untold()
+).told((*DeletedGroup).telling).leaving()
+
+// telling hides that scrapers go: the trail tells that of the group itself.
+func (d *DeletedGroup) telling() telling {
+	if !d.Rows {
+		return telling{}
+	}
+	return telling{d.Customer, struct {
+		Rows bool  `json:"rows"`
+		At   int64 `json:"deletedAt"`
+	}{d.Rows, d.At}}
+}
 
 // DeletedGroup returns the mark of a group; nil: it was not deleted, or nothing is left of it.
 func (v *View) DeletedGroup(group ids.ID) *DeletedGroup {

@@ -31,7 +31,14 @@ var deletedRunsTable = define(2, "deletedRuns",
 		}
 		return []any{d.Removed, d.Job}
 	}),
-).untold()
+).told((*DeletedRun).telling).leaving()
+
+func (d *DeletedRun) telling() telling {
+	return telling{d.Customer, struct {
+		Group ids.ID `json:"groupId"`
+		At    int64  `json:"deletedAt"`
+	}{d.Group, d.At}}
+}
 
 // DeletedRun returns the mark of a run; nil: its rows were not deleted.
 func (v *View) DeletedRun(job ids.ID) *DeletedRun { return deletedRunsTable.first(v, "id", job) }

@@ -1,6 +1,8 @@
 package state
 
 import (
+	"encoding/hex"
+
 	"shoal.dev/shoal/pkg/ids"
 	"shoal.dev/shoal/pkg/model"
 )
@@ -57,11 +59,12 @@ var grantsTable = define(GrantsSince, "grants",
 func (g *Grant) telling() telling {
 	return telling{g.Customer, struct {
 		Account   ids.ID      `json:"accountId"`
+		Client    string      `json:"clientSha256"`
 		Name      string      `json:"name"`
 		Scope     model.Scope `json:"scope"`
 		Resource  string      `json:"resource"`
 		CreatedAt int64       `json:"createdAt"`
-	}{g.Account, g.Name, g.Scope, g.Resource, g.CreatedAt}}
+	}{g.Account, hex.EncodeToString(g.Client[:]), g.Name, g.Scope, g.Resource, g.CreatedAt}}
 }
 
 // Grant returns the grant with an id; nil: there is none, or it has ended.

@@ -16,7 +16,13 @@ var removalsTable = define(2, "removals",
 	index("customer", true, func(r *Removal) []any {
 		return []any{r.Customer, r.Group, r.Scraper}
 	}),
-).untold()
+).told((*Removal).telling).leaving()
+
+func (r *Removal) telling() telling {
+	return telling{r.Customer, struct {
+		At int64 `json:"deletedAt"`
+	}{r.At}}
+}
 
 // Removal returns the mark; nil: no rows of the scraper are being removed in the group.
 func (v *View) Removal(group, scraper ids.ID) *Removal {

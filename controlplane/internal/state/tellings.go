@@ -3,17 +3,21 @@ package state
 import (
 	"crypto/sha256"
 	"encoding/hex"
+	"encoding/json"
 	"fmt"
+	"strconv"
 	"strings"
 
+	"shoal.dev/shoal/controlplane/internal/codec"
 	"shoal.dev/shoal/pkg/ids"
 	"shoal.dev/shoal/pkg/model"
 )
 
 // What the audit trail tells about each kind of record: what people decide, not what follows from
-// it. A record that only counts, or was only used, is not a change. It tells no hashes of keys,
-// texts of recipes or customers' own data. It names no persons: the trail never changes, and
-// outlives removed customers.
+// it. A record that only counts, or was only used, is not a change. Of recipes, addresses and
+// customers' own data it tells hashes; of passwords and keys it tells none. The trail never
+// changes, and outlives removed customers. So it names no persons, except those that groups are
+// shared with. docs/operations/removal.md says what it keeps.
 
 // telling hides a customer that is not blocked and has the general upload bounds.
 func (c *Customer) telling() telling {
@@ -47,8 +51,9 @@ func (g *Group) telling() telling {
 		Retention int    `json:"retention"`
 		Held      bool   `json:"quarantine,omitempty"`
 		Alerts    string `json:"changeAlerts,omitempty"`
+		Zone      string `json:"scheduleTimezone,omitempty"`
 	}{g.Name, g.DataTable, g.StartType, g.ShouldMatchProducts, g.Retention, g.Quarantine,
-		tellAlerts(g.Alerts)}}
+		tellAlerts(g.Alerts), g.Zone}}
 }
 
 func tellAlerts(a *Alerts) string {
@@ -67,6 +72,10 @@ func (s *Scraper) telling() telling {
 	if s.Spec.Config != nil && s.Spec.Config.RetentionCount != nil {
 		retention = *s.Spec.Config.RetentionCount
 	}
+	var protection Protection
+	if s.Protection != nil {
+		protection = *s.Protection
+	}
 	return telling{s.Customer, struct {
 		Name      string            `json:"name"`
 		Type      model.ScraperType `json:"type"`
@@ -74,9 +83,15 @@ func (s *Scraper) telling() telling {
 		Revision  uint32            `json:"revision"`
 		Recipe    string            `json:"recipeSha256"`
 		Retention int               `json:"retentionCount,omitempty"`
+		Schedule  string            `json:"schedule,omitempty"`
+		Zone      string            `json:"scheduleTimezone,omitempty"`
+		Spec      string            `json:"specSha256"`
+		Key       string            `json:"keyColumn,omitempty"`
+		Matched   string            `json:"matchedColumn,omitempty"`
 		Updated   int64             `json:"updatedAt"`
 	}{s.Spec.Name, s.Spec.Type, s.Group, s.Revision, hex.EncodeToString(s.Content[:]), retention,
-		s.UpdatedAt}}
+		s.Spec.Schedule, s.Spec.ScheduleTimezone, sumOfAll(&s.Spec), protection.Key,
+		protection.Matched, s.UpdatedAt}}
 }
 
 func (j *Job) telling() telling {
@@ -84,7 +99,10 @@ func (j *Job) telling() telling {
 		Scraper ids.ID         `json:"scraperId"`
 		Links   uint32         `json:"links"`
 		State   model.JobState `json:"state"`
-	}{j.Scraper, j.Links, j.State}}
+		Source  model.Source   `json:"source,omitempty"`
+		Most    json.Number    `json:"maxChargeMicros,omitempty"`
+		Ignores bool           `json:"ignoreRobots,omitempty"`
+	}{j.Scraper, j.Links, j.State, j.Source, tellNumber(j.MaxCharge), j.IgnoresRobots}}
 }
 
 func (w *Wallet) telling() telling {
@@ -143,29 +161,34 @@ func (s *Subscription) telling() telling {
 }
 
 func (s *Schema) telling() telling {
+	content := *s
+	content.UpdatedAt = 0
 	return telling{s.Customer, struct {
 		Name    string `json:"name"`
 		Type    string `json:"type"`
 		Version int64  `json:"version"`
 		Updated int64  `json:"updatedAt"`
-	}{s.Name, s.Type, s.Version, s.UpdatedAt}}
+		Content string `json:"sha256"`
+	}{s.Name, s.Type, s.Version, s.UpdatedAt, sumOfAll(&content)}}
 }
 
 func (c *Category) telling() telling {
 	return telling{c.Customer, struct {
 		Group   ids.ID `json:"groupId"`
 		Name    string `json:"name"`
+		Filters string `json:"filtersSha256"`
 		Updated int64  `json:"updatedAt"`
-	}{c.Group, c.Name, c.UpdatedAt}}
+	}{c.Group, c.Name, sumOf(c.Filters), c.UpdatedAt}}
 }
 
 func (s *Site) telling() telling {
 	return telling{s.Customer, struct {
 		Scraper ids.ID `json:"scraperId"`
 		Name    string `json:"name"`
+		Version ids.ID `json:"version"`
 		Links   uint32 `json:"links"`
 		Updated int64  `json:"updatedAt"`
-	}{s.Scraper, s.Name, s.Links, s.UpdatedAt}}
+	}{s.Scraper, s.Name, s.Version, s.Links, s.UpdatedAt}}
 }
 
 func (s *Share) telling() telling {
@@ -179,7 +202,9 @@ func (h *Harvest) telling() telling {
 	return telling{h.Customer, struct {
 		Scraper ids.ID       `json:"scraperId"`
 		State   HarvestState `json:"state"`
-	}{h.Scraper, h.State}}
+		Cap     uint32       `json:"cap"`
+		Ignores bool         `json:"ignoreRobots,omitempty"`
+	}{h.Scraper, h.State, h.Cap, h.IgnoreRobots}}
 }
 
 func (e *Export) telling() telling {
@@ -191,32 +216,35 @@ func (e *Export) telling() telling {
 		Owner  string      `json:"owner"`
 		Groups string      `json:"groupIds"`
 		State  ExportState `json:"state"`
-	}{e.Owner, strings.Join(groups, " "), e.State}}
+		Rows   string      `json:"requestSha256"`
+	}{e.Owner, strings.Join(groups, " "), e.State, sumOf(e.Request)}}
 }
 
 func (s *Settings) telling() telling {
 	detail := struct {
-		Billing       bool   `json:"walletBillingEnabled"`
-		Threshold     int64  `json:"lowBalanceThresholdMicros,omitempty"`
-		Rates         string `json:"rates,omitempty"`
-		CustomerRates string `json:"customerRates,omitempty"`
-		SignUp        bool   `json:"signUpEnabled,omitempty"`
-		History       uint32 `json:"historyDays,omitempty"`
-		Plans         string `json:"plans,omitempty"`
-		Terms         string `json:"planTerms,omitempty"`
-	}{Billing: !s.BillingOff, Rates: tellRates(s.Rates), CustomerRates: tellRates(s.CustomerRates),
-		SignUp: s.SignUp, History: s.HistoryDays}
+		Billing       bool        `json:"walletBillingEnabled"`
+		Threshold     json.Number `json:"lowBalanceThresholdMicros,omitempty"`
+		Rates         string      `json:"rates,omitempty"`
+		CustomerRates string      `json:"customerRates,omitempty"`
+		SignUp        bool        `json:"signUpEnabled,omitempty"`
+		History       uint32      `json:"historyDays,omitempty"`
+		Heavy         uint32      `json:"maxHeavyImports,omitempty"`
+		Upload        uint32      `json:"maxUploadSeconds,omitempty"`
+		Hold          uint32      `json:"holdMinutes,omitempty"`
+		Plans         string      `json:"plans,omitempty"`
+		Terms         string      `json:"planTerms,omitempty"`
+	}{Billing: !s.BillingOff, Threshold: tellNumber(s.Threshold), Rates: tellRates(s.Rates),
+		CustomerRates: tellRates(s.CustomerRates), SignUp: s.SignUp, History: s.HistoryDays,
+		Heavy: s.Uploads.Heavy, Upload: s.Uploads.Seconds, Hold: s.Uploads.HoldMinutes}
 	detail.Plans, detail.Terms = tellPlans(s.Plans)
-	if s.Threshold != nil {
-		detail.Threshold = *s.Threshold
-	}
 	return telling{"", detail}
 }
 
 // telling shows all rows of a version, in its order.
 func (p *PriceTable) telling() telling {
-	rows := make([]string, 0, len(p.Rows))
+	rows, labels := make([]string, 0, len(p.Rows)), ""
 	for _, r := range p.Rows {
+		labels += r.Label + "\n"
 		text := fmt.Sprintf("%s=%d", r.RowKey, r.Micros)
 		if r.Off {
 			text += " off"
@@ -224,8 +252,9 @@ func (p *PriceTable) telling() telling {
 		rows = append(rows, text)
 	}
 	return telling{"", struct {
-		Rows string `json:"sellingPriceMicros"`
-	}{strings.Join(rows, ", ")}}
+		Rows   string `json:"sellingPriceMicros"`
+		Labels string `json:"labelsSha256"`
+	}{strings.Join(rows, ", "), sumOf([]byte(labels))}}
 }
 
 // tellPlans shows the plans' prices, in cents, and their terms. The terms may be cut as too long,
@@ -246,8 +275,7 @@ func tellPlans(plans []Plan) (costs, terms string) {
 		}
 		terms += "; "
 	}
-	sum := sha256.Sum256([]byte(costs + terms))
-	return "sha256:" + hex.EncodeToString(sum[:]) + costs, terms
+	return "sha256:" + sumOf([]byte(costs+terms)) + costs, terms
 }
 
 func tellRates(figures []RateFigure) string {
@@ -263,4 +291,27 @@ func (n *Node) telling() telling {
 	return telling{"", struct {
 		Draining bool `json:"draining"`
 	}{n.Draining}}
+}
+
+// tellNumber shows a number that may be unset, and then is left out.
+func tellNumber(n *int64) json.Number {
+	if n == nil {
+		return ""
+	}
+	return json.Number(strconv.FormatInt(*n, 10))
+}
+
+// sumOf tells a change of data that the trail does not show.
+func sumOf(data []byte) string {
+	sum := sha256.Sum256(data)
+	return hex.EncodeToString(sum[:])
+}
+
+// sumOfAll tells a change of any member of a value.
+func sumOfAll(value any) string {
+	encoded, err := codec.New().Marshal(value)
+	if err != nil {
+		panic(fmt.Sprintf("state: encode what the audit trail tells: %v", err)) // as in snapshots
+	}
+	return sumOf(encoded)
 }

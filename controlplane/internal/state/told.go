@@ -1,8 +1,6 @@
 package state
 
 import (
-	"crypto/sha256"
-	"encoding/hex"
 	"encoding/json"
 	"fmt"
 	"strings"
@@ -181,6 +179,5 @@ func shorten(text string) string {
 	if len(text) <= maxToldDetail {
 		return text
 	}
-	sum := sha256.Sum256([]byte(text))
-	return fmt.Sprintf(`{"bytes":%d,"sha256":"%s"}`, len(text), hex.EncodeToString(sum[:]))
+	return fmt.Sprintf(`{"bytes":%d,"sha256":"%s"}`, len(text), sumOf([]byte(text)))
 }

@@ -2,6 +2,7 @@ package state
 
 import (
 	"slices"
+	"strings"
 
 	"shoal.dev/shoal/pkg/ids"
 	"shoal.dev/shoal/pkg/model"
@@ -36,6 +37,8 @@ type Webhook struct {
 	Deliveries uint32 `cbor:"12,keyasint,omitempty"` // in its log
 	// Dropped counts events without room, since too many deliveries were pending.
 	Dropped uint64 `cbor:"13,keyasint,omitempty"`
+	// Rotated is the index of the command that last replaced the secret, 0: none has.
+	Rotated uint64 `cbor:"14,keyasint,omitempty"`
 }
 
 // Wants reports whether it gets new deliveries of an event.
@@ -52,7 +55,34 @@ var webhooksTable = define(WebhooksSince, "webhooks",
 		}
 		return []any{w.Next, w.ID}
 	}),
-)
+).told((*Webhook).telling)
+
+// telling shows only the address's origin, because the rest may be a secret of the receiver.
+func (w *Webhook) telling() telling {
+	events := make([]string, 0, len(w.Events))
+	for _, event := range w.Events {
+		events = append(events, string(event))
+	}
+	return telling{w.Customer, struct {
+		Origin  string `json:"origin"`
+		URL     string `json:"urlSha256"`
+		Events  string `json:"events"`
+		Off     string `json:"off,omitempty"`
+		Rotated uint64 `json:"secretRotated,omitempty"`
+		Former  int64  `json:"formerSecretUntil,omitempty"`
+	}{originOf(w.URL), sumOf([]byte(w.URL)), strings.Join(events, " "), w.Off, w.Rotated,
+		w.FormerUntil}}
+}
+
+// originOf returns an address without user, path and query. It does not parse the address, because
+// all nodes must agree whatever they were built with.
+func originOf(address string) string {
+	scheme, rest, _ := strings.Cut(address, "://")
+	if end := strings.IndexAny(rest, `/?#\`); end >= 0 {
+		rest = rest[:end]
+	}
+	return scheme + "://" + rest[strings.LastIndexByte(rest, '@')+1:]
+}
 
 // Webhook returns the webhook with an id, or nil.
 func (v *View) Webhook(id ids.ID) *Webhook { return webhooksTable.first(v, "id", id) }
@@ -93,6 +123,8 @@ type Delivery struct {
 	TriedAt int64  `cbor:"7,keyasint,omitempty"` // time of the newest attempt
 	Status  uint16 `cbor:"8,keyasint,omitempty"` // of its answer; 0: no answer
 	Error   string `cbor:"9,keyasint,omitempty"` // of the newest attempt
+	// Asked is the index of the command that last asked for it, 0: it is only sent as an event.
+	Asked uint64 `cbor:"10,keyasint,omitempty"`
 }
 
 var deliveriesTable = define(WebhooksSince, "deliveries",
@@ -115,7 +147,18 @@ var deliveriesTable = define(WebhooksSince, "deliveries",
 	index("age", true, func(d *Delivery) []any {
 		return []any{d.Notice.At, d.Webhook, d.Notice.ID}
 	}),
-).untold()
+).told((*Delivery).telling).leaving()
+
+// telling hides a delivery that nobody asked for.
+func (d *Delivery) telling() telling {
+	if d.Asked == 0 {
+		return telling{}
+	}
+	return telling{d.Notice.Customer, struct {
+		Event model.Event `json:"event"`
+		Asked uint64      `json:"asked"`
+	}{d.Notice.Event, d.Asked}}
+}
 
 // Delivery returns a webhook's delivery of a message, or nil.
 func (v *View) Delivery(webhook, message ids.ID) *Delivery {

@@ -56,8 +56,9 @@ func TestRowsOfAProcessAreCopied(t *testing.T) {
 	config.Store, config.RowsFloor = store, telemetry.NewFloor(100)
 	s := serve(t, config)
 	var file bytes.Buffer
-	if err := s.Operator().BackupRows(patient(t), &file); err != nil || file.String() != store.rows {
-		t.Errorf("%q is copied: %v", file.String(), err)
+	err := s.Operator().BackupRows(patient(t), &file)
+	if got := file.String(); err != nil || got != store.rows {
+		t.Errorf("%q is copied: %v", got, err)
 	}
 	if size, err := s.Operator().RowsBytes(patient(t)); err != nil || size != store.size {
 		t.Errorf("%d bytes, %v", size, err)

@@ -181,7 +181,6 @@ func (b *scheduled) keepRows(ctx context.Context, kept []client.KeptBackup) erro
 		if _, err := b.put(ctx, newest.Name+rowsSuffix, b.s.Operator().BackupRows); err != nil {
 			return err
 		}
-		b.s.config.Point("work.backup.after_rows")
 	}
 	for i := range kept[1:] {
 		old := &kept[1+i]

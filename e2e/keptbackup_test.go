@@ -32,7 +32,8 @@ func TestKeptBackups(t *testing.T) {
 	t.Parallel()
 	blobs := filepath.Join(t.TempDir(), "blobs")
 	args := append(suite.Fast(), "--blobs", "dir:"+blobs, "--backup-every", "1s",
-		"--backup-keep", "1000")
+		"--backup-keep", "1000", "--archive-every", suite.AtOnceEvery.String(),
+		"--archive-keep", "10")
 	product := &single{data: t.TempDir(), args: args}
 	product.Up(t)
 	s := &suite.Service{T: t, Product: product, Client: product.Self()}

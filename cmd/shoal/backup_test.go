@@ -3,6 +3,7 @@ package main
 import (
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
@@ -16,6 +17,10 @@ func TestBackupIsAFileWhenItIsWhole(t *testing.T) {
 	rows := file + ".rows"
 	b.shoal("cluster", "backup", file).want(t, terminal.ExitOK, "bytes are in "+file,
 		"bytes of rows are in "+file+".rows")
+	if calls := b.api.Calls; !slices.Equal(calls, []string{"GET /api/admin/backup",
+		"GET /api/admin/backup/rows"}) { // the rows have to be newer than the state
+		t.Errorf("calls %v", calls)
+	}
 	for path, want := range map[string]string{file: "\"the state\"\n", rows: "\"the rows\"\n"} {
 		if saved, err := os.ReadFile(path); err != nil || string(saved) != want {
 			t.Errorf("%s has %q: %v", path, saved, err)

@@ -42,7 +42,7 @@ type KeptBackup struct {
 	Cluster ids.ID // whose state it holds
 	Taken   time.Time
 	Bytes   int64
-	Rows    int64 // bytes of the copy of the row store that was taken with it; 0: there is none
+	Rows    int64 // bytes of the row store's copy beside it; 0: there is none
 }
 
 // RestoreOptions say how a backup is restored.

@@ -38,11 +38,10 @@ func (r Resource) backupRows() *operation.Operation {
 		ID: "svc_admin_backup_rows", Routes: operation.Routes("GET /api/admin/backup/rows"),
 		Group:   group,
 		Summary: "Returns the row store of a single process as a file",
-		Description: "The file is a SQLite database with rows, page records, link lists, the " +
-			"history of runs, the ledger and the audit trail, as they are at one moment of the " +
-			"call. It fits every backup of the state that was taken before the call. `shoal " +
-			"cluster restore-rows` puts it into an empty data directory. A cluster answers " +
-			"not_found: ClickHouse has backups of its own.",
+		Description: "The file is a SQLite database with rows, page records, link lists, history, " +
+			"ledger and audit trail, all of one moment of the call. It fits every backup of the " +
+			"state that was taken before the call. `shoal cluster restore-rows` puts it into an " +
+			"empty data directory. A cluster answers not_found: ClickHouse has backups of its own.",
 		Access: auth.Admin, Rate: limits.General, Timeout: backupTime,
 		Errors: []fault.Code{fault.NotFound, fault.OutOfSpace},
 	}, func(ctx context.Context, _ *operation.Caller, _ *struct{}) (operation.Download, error) {

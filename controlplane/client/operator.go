@@ -14,8 +14,8 @@ type Operator interface {
 	// Backup writes a backup of the whole state, with everything applied anywhere before the call.
 	// If it fails midway, Restore refuses what was written. Faults: unavailable.
 	Backup(ctx context.Context, to io.Writer) error
-	// RowsBytes returns about how many bytes BackupRows writes. Faults: not_found: the row store has
-	// backups of its own; out_of_space, unavailable.
+	// RowsBytes returns about how many bytes BackupRows writes. Faults: out_of_space, unavailable;
+	// not_found: the row store has backups of its own.
 	RowsBytes(ctx context.Context) (int64, error)
 	// BackupRows writes a copy of the row store. It belongs to every backup of the state that ended
 	// before the call. A copy that fails midway is not whole. Faults: those of RowsBytes.

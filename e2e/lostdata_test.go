@@ -64,6 +64,20 @@ func (l *lost) command(ctx context.Context, args ...string) (string, error) {
 	return process.Run(ctx, process.Config{Binary: binary(l.T), Data: l.data}, args...)
 }
 
+// dies starts a process that dies at a point of a backup or restore.
+func (l *lost) dies(point, command string) {
+	l.T.Helper()
+	l.launch(l.T, crash.At+"="+point)
+	if err := l.p.Ready(suite.Within(l.T, suite.ReadyWithin)); err != nil {
+		l.T.Fatal(err)
+	}
+	ctx := suite.Within(l.T, suite.Patience)
+	if _, err := l.command(ctx, "cluster", command, l.file(lostFile)); err == nil {
+		l.T.Fatalf("the process survives %s", point)
+	}
+	<-l.p.Ended()
+}
+
 // putRows puts the backup's rows into the data directory; with a point the command dies there.
 func (l *lost) putRows(point string) {
 	l.T.Helper()
@@ -157,23 +171,16 @@ func (l *lost) check() {
 	}
 }
 
-// TestALostDataDirectoryComesBack kills a process in the middle of a backup, makes another backup
-// and loses the data directory. It puts the rows into an empty one, killed in the middle, too, and
-// then the state. Ledger, history, rows, recount and trail are as they were, and work goes on.
+// TestALostDataDirectoryComesBack makes a backup and loses the data directory. It puts the rows
+// into an empty one, and then the state. Each step is killed in the middle and repeated. Ledger,
+// history, rows, recount and trail are as they were, and work goes on.
 func TestALostDataDirectoryComesBack(t *testing.T) {
 	t.Parallel()
 	l := newLost(t)
+	ctx := suite.Within(t, suite.Patience)
 	l.p.Kill()
 	<-l.p.Ended()
-	l.launch(t, crash.At+"=rowstore.within_copy:2")
-	if err := l.p.Ready(suite.Within(t, suite.ReadyWithin)); err != nil {
-		t.Fatal(err)
-	}
-	ctx := suite.Within(t, suite.Patience)
-	if _, err := l.command(ctx, "cluster", "backup", l.file(lostFile)); err == nil {
-		t.Fatal("a backup is made without its process")
-	}
-	<-l.p.Ended()
+	l.dies("rowstore.within_copy:2", "backup")
 	if left := suite.Must(os.ReadDir(l.dir))(t); len(left) > 0 {
 		t.Errorf("a backup that failed leaves %v", left)
 	}
@@ -188,6 +195,7 @@ func TestALostDataDirectoryComesBack(t *testing.T) {
 	if _, err := l.command(ctx, "cluster", "restore-rows", l.file(lostRows)); err == nil {
 		t.Error("rows are put upon others")
 	}
+	l.dies("raft.after_restore", "restore")
 	l.start()
 	if _, err := l.command(ctx, "cluster", "restore-rows", l.file(lostRows)); err == nil {
 		t.Error("rows are put under a process")

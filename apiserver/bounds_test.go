@@ -61,7 +61,7 @@ var shownElsewhere = map[string]string{
 	"svc_list_plans":                "16 plans, as the settings have them",
 	"svc_list_plan_prices":          "16 plans, as the settings have them",
 	"svc_admin_nodes":               "one for each process of the cluster",
-	"svc_admin_backups":             "1,000 names of 60 bytes at most",
+	"svc_admin_backups":             "1,000 names of 80 bytes at most",
 	"svc_admin_restore":             "2 warnings of 150 bytes at most",
 	"svc_admin_restore_kept":        "2 warnings of 150 bytes at most",
 	"svc_admin_reconcile":           "1,000 differences of 600 bytes at most",

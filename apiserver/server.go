@@ -289,6 +289,10 @@ var errNoOperator = fault.New(fault.Unavailable, "this process cannot operate th
 
 func (noOperator) Backup(context.Context, io.Writer) error { return errNoOperator }
 
+func (noOperator) RowsBytes(context.Context) (int64, error) { return 0, errNoOperator }
+
+func (noOperator) BackupRows(context.Context, io.Writer) error { return errNoOperator }
+
 func (noOperator) Restore(context.Context, io.Reader, client.RestoreOptions) (client.Restored,
 	error) {
 	return client.Restored{}, errNoOperator

@@ -97,12 +97,20 @@ func (r *restorer) here(ctx context.Context, file spool, header backup.Header,
 	if err != nil {
 		return none, fault.Wrap(fault.InvalidBackup, err, "%v", err)
 	}
-	if err := r.mayRestore(store, header, how.Force); err != nil {
+	if err := r.fits(store, header); err != nil {
 		return none, err
 	}
-	lacks, err := r.lackedHistory(ctx, store.View())
+	saved, own := store.View(), r.node.View().Cluster().ID
+	lacks, err := r.lackedHistory(ctx, saved)
 	if err != nil {
 		return none, err
+	}
+	// A row store that has the backup's history is that of its cluster, whose data is lost.
+	has := len(lacks) == 0 && (saved.AuditHead().Archived > 0 || saved.ArchivedTo() > 0)
+	if header.Cluster != own && !has && !how.Force {
+		return none, fault.New(fault.OtherCluster, "the backup is of cluster %s, and this is %s, "+
+			"whose row store does not have its history; force takes it all the same",
+			header.Cluster, own)
 	}
 	if len(lacks) > 0 && !how.Force {
 		return none, fault.New(fault.InvalidBackup, "%s: restore the row store first, or force "+
@@ -155,8 +163,8 @@ func (r *restorer) storedSince(ctx context.Context, cut int64) ([]state.Undone, 
 	return runs, err
 }
 
-// mayRestore checks that a backup fits the cluster.
-func (r *restorer) mayRestore(store *state.Store, header backup.Header, force bool) error {
+// fits checks that a backup is whole in itself, and of a cluster like this one.
+func (r *restorer) fits(store *state.Store, header backup.Header) error {
 	saved, own := store.View().Cluster(), r.node.View().Cluster()
 	switch {
 	case saved == nil || saved.ID != header.Cluster || saved.Shards != header.Shards:
@@ -165,10 +173,6 @@ func (r *restorer) mayRestore(store *state.Store, header backup.Header, force bo
 		return fault.New(fault.InvalidBackup, "the backup is of a cluster with %d shards, and "+
 			"this one has %d for ever",
 			saved.Shards, own.Shards)
-	case saved.ID != own.ID && !force:
-		return fault.New(fault.OtherCluster, "the backup is of cluster %s, and this is %s; "+
-			"force takes it all the same",
-			saved.ID, own.ID)
 	}
 	return nil
 }

@@ -16,6 +16,7 @@ import (
 	"shoal.dev/shoal/pkg/blobstore"
 	"shoal.dev/shoal/pkg/fault"
 	"shoal.dev/shoal/pkg/ids"
+	"shoal.dev/shoal/pkg/rowstore"
 	"shoal.dev/shoal/pkg/telemetry"
 	"shoal.dev/shoal/pkg/work"
 )
@@ -24,12 +25,18 @@ import (
 type Backups struct {
 	Every time.Duration // between two; 0: none is taken
 	Keep  int           // newest backups of this cluster that are kept, at least 1
+	// Rows says whether a row store without backups of its own is copied along with the newest one.
+	Rows bool
+	// Disk is the one that the copy fills, if it is a disk of this machine; nil: it has room.
+	Disk *telemetry.Disk
 }
 
 const (
 	// backupsOwner owns the backups of all clusters that share a blob store. After the loss of a
 	// cluster, a new one can restore its backups.
 	backupsOwner = "cluster"
+	// rowsSuffix follows a backup's name in the name of the row store's copy.
+	rowsSuffix = ".rows"
 	// backupTime is the prefix of a backup's name. Names sort by it.
 	backupTime = "20060102T150405.000Z"
 	// maxBackups bounds a list of backups.
@@ -89,17 +96,18 @@ func (b *scheduled) step(ctx context.Context) (time.Duration, error) {
 	if err != nil {
 		return 0, err
 	}
-	now := b.s.holder.Clocks().Now()
-	if due := b.since(kept).Add(b.s.config.Backups.Every); now.Before(due) {
-		return min(due.Sub(now), backupsLook), b.prune(ctx, kept)
+	now, rest := b.s.holder.Clocks().Now(), b.s.config.Backups.Every
+	if due := b.since(kept).Add(rest); now.Before(due) {
+		rest = due.Sub(now)
+	} else {
+		taken, err := b.writeBackup(ctx, now)
+		if err != nil {
+			return 0, err
+		}
+		kept = slices.Insert(kept, 0, taken)
+		b.newest.Store(&taken)
 	}
-	taken, err := b.writeBackup(ctx, now)
-	if err != nil {
-		return 0, err
-	}
-	kept = slices.Insert(kept, 0, taken)
-	b.newest.Store(&kept[0])
-	return min(b.s.config.Backups.Every, backupsLook), b.prune(ctx, kept)
+	return min(rest, backupsLook), errors.Join(b.keepRows(ctx, kept), b.prune(ctx, kept))
 }
 
 // own returns this cluster's backups, newest first.
@@ -112,7 +120,8 @@ func (b *scheduled) own(ctx context.Context) ([]client.KeptBackup, error) {
 	kept = slices.DeleteFunc(kept, func(k client.KeptBackup) bool { return k.Cluster != cluster })
 	b.newest.Store(nil)
 	if len(kept) > 0 {
-		b.newest.Store(&kept[0])
+		newest := kept[0]
+		b.newest.Store(&newest)
 	}
 	return kept, nil
 }
@@ -129,26 +138,93 @@ func (b *scheduled) since(kept []client.KeptBackup) time.Time {
 func (b *scheduled) writeBackup(ctx context.Context, now time.Time) (client.KeptBackup, error) {
 	cluster := b.s.node.Store().View().Cluster().ID
 	name := now.UTC().Format(backupTime) + "-" + cluster.String()
+	written, err := b.put(ctx, name, b.s.Operator().Backup)
+	if err != nil {
+		return client.KeptBackup{}, err
+	}
+	b.s.config.Point("work.backup.after_put")
+	return client.KeptBackup{Name: name, Cluster: cluster, Taken: now, Bytes: written}, nil
+}
+
+// put streams what write writes into the blob store.
+func (b *scheduled) put(ctx context.Context, name string,
+	write func(context.Context, io.Writer) error) (bytes int64, err error) {
 	r, w := io.Pipe()
 	made := make(chan struct{})
 	go func() {
 		defer close(made)
-		w.CloseWithError(b.s.Operator().Backup(ctx, w))
+		w.CloseWithError(write(ctx, w))
 	}()
 	written, err := b.s.config.Blobs.Put(ctx, backupKey(name), r)
 	r.CloseWithError(errors.New("nobody reads the backup any more"))
 	<-made
 	if err != nil {
-		return client.KeptBackup{}, fmt.Errorf("keep backup %s: %w", name, err)
+		return 0, fmt.Errorf("keep backup %s: %w", name, err)
 	}
-	b.s.config.Point("work.backup.after_put")
 	b.s.config.Logger.Info("a backup is kept", "name", name, "bytes", written.Bytes)
-	return client.KeptBackup{Name: name, Cluster: cluster, Taken: now, Bytes: written.Bytes}, nil
+	return written.Bytes, nil
 }
 
-// prune removes the backups beyond those that are kept.
+// keepRows keeps a copy of the row store with the newest backup, and removes older copies. One copy
+// is enough: with a newer copy, an older backup restores as well. It is tried again at each look.
+func (b *scheduled) keepRows(ctx context.Context, kept []client.KeptBackup) error {
+	if _, copied := b.s.config.Store.(rowstore.Copied); !copied || !b.s.config.Backups.Rows ||
+		len(kept) == 0 {
+		return nil
+	}
+	newest := kept[0]
+	if newest.Rows == 0 {
+		room, err := b.roomForRows(ctx)
+		if err != nil || !room {
+			return err
+		}
+		if _, err := b.put(ctx, newest.Name+rowsSuffix, b.s.Operator().BackupRows); err != nil {
+			return err
+		}
+	}
+	for i := range kept[1:] {
+		old := &kept[1+i]
+		if old.Rows == 0 {
+			continue
+		}
+		if err := b.s.config.Blobs.Delete(ctx, backupKey(old.Name+rowsSuffix)); err != nil {
+			return fmt.Errorf("remove backup %s: %w", old.Name+rowsSuffix, err)
+		}
+		old.Rows = 0
+	}
+	return nil
+}
+
+// roomForRows says whether the row store is small enough for a blob. It fails if the copy would
+// leave too little of a disk.
+func (b *scheduled) roomForRows(ctx context.Context) (bool, error) {
+	size, err := b.s.Operator().RowsBytes(ctx)
+	if err != nil {
+		return false, err
+	}
+	if size > blobstore.Backups.MaxBytes {
+		b.s.config.Logger.Warn("the row store is too large to be kept with the backups", "bytes",
+			size, "most", blobstore.Backups.MaxBytes)
+		return false, nil
+	}
+	disk := b.s.config.Backups.Disk
+	if disk == nil {
+		return true, nil
+	}
+	if left, known := disk.Left(); known && left < disk.Floor.Bytes()+uint64(size) {
+		return false, fmt.Errorf("keep the row store with the backups: %d bytes are left in %s, "+
+			"and %d are needed", left, disk.Dir, disk.Floor.Bytes()+uint64(size))
+	}
+	return true, nil
+}
+
+// prune removes the backups beyond those that are kept. One with the only copy of the row store
+// stays.
 func (b *scheduled) prune(ctx context.Context, kept []client.KeptBackup) error {
 	for _, old := range kept[min(len(kept), max(b.s.config.Backups.Keep, 1)):] {
+		if old.Rows > 0 {
+			continue
+		}
 		if err := b.s.config.Blobs.Delete(ctx, backupKey(old.Name)); err != nil {
 			return fmt.Errorf("remove backup %s: %w", old.Name, err)
 		}
@@ -164,10 +240,16 @@ func (b *scheduled) list(ctx context.Context) (kept []client.KeptBackup, err err
 		if err != nil {
 			return nil, fmt.Errorf("list the backups: %w", err)
 		}
-		for _, info := range page.Blobs {
-			if k, ok := backupNamed(info.Key.ID); ok {
+		for _, info := range page.Blobs { // a backup's rows come right after it
+			name, isRows := strings.CutSuffix(info.Key.ID, rowsSuffix)
+			k, ok := backupNamed(name)
+			last := len(kept) - 1
+			switch {
+			case ok && !isRows:
 				k.Bytes = info.Bytes
 				kept = append(kept, k)
+			case ok && last >= 0 && kept[last].Name == name:
+				kept[last].Rows = info.Bytes
 			}
 		}
 		kept = kept[max(0, len(kept)-maxBackups):] // they come sorted by name

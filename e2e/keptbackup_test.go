@@ -1,12 +1,14 @@
 package e2e
 
 import (
+	"os"
 	"path/filepath"
 	"strings"
 	"testing"
 	"time"
 
 	"shoal.dev/shoal/e2e/suite"
+	"shoal.dev/shoal/testkit/process"
 )
 
 // kept returns the backups that a product has taken on its own, newest first.
@@ -24,12 +26,14 @@ func kept(s *suite.Service) (names []string) {
 }
 
 // TestKeptBackups: a process takes backups on its own, in a directory, and restores the named one.
-// After losing its data, a new process finds them there and restores one, too.
+// After losing its data, a new process finds them there and restores one, with the kept rows or
+// without.
 func TestKeptBackups(t *testing.T) {
 	t.Parallel()
 	blobs := filepath.Join(t.TempDir(), "blobs")
 	args := append(suite.Fast(), "--blobs", "dir:"+blobs, "--backup-every", "1s",
-		"--backup-keep", "1000")
+		"--backup-keep", "1000", "--archive-every", suite.AtOnceEvery.String(),
+		"--archive-keep", "10")
 	product := &single{data: t.TempDir(), args: args}
 	product.Up(t)
 	s := &suite.Service{T: t, Product: product, Client: product.Self()}
@@ -59,6 +63,32 @@ func TestKeptBackups(t *testing.T) {
 	}
 	suite.Must(found.Command(ctx, "cluster", "restore", "--force", name))(t)
 	other.Down(t)
+	checkKeptRows(t, blobs, name, args)
+}
+
+// checkKeptRows puts the kept copy of the rows into an empty directory. Then the backup is no other
+// cluster's, and nothing is lacking.
+func checkKeptRows(t *testing.T, blobs, name string, args []string) {
+	t.Helper()
+	copies := suite.Must(filepath.Glob(filepath.Join(blobs, "backups", "cluster", "*.rows")))(t)
+	if len(copies) == 0 {
+		t.Fatal("no copy of the rows is kept")
+	}
+	whole := &single{data: t.TempDir(), args: args}
+	suite.Must(process.Run(suite.Within(t, suite.Patience), process.Config{Binary: binary(t),
+		Data: whole.data}, "cluster", "restore-rows", copies[0]))(t)
+	whole.Up(t)
+	s := &suite.Service{T: t, Product: whole, Client: whole.Self()}
+	suite.Must(s.Command(suite.Within(t, suite.Patience), "cluster", "restore", name))(t)
+	whole.Down(t)
+	if err := os.Remove(filepath.Join(whole.data, "api-key")); err != nil { // the backup lacks it
+		t.Fatal(err)
+	}
+	s.Restart()
+	if paid := paidIn(s); paid != 1 {
+		t.Errorf("%d times was paid in by the backup", paid)
+	}
+	whole.Down(t)
 }
 
 // await waits until the backups are as wanted.

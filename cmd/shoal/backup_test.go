@@ -3,6 +3,7 @@ package main
 import (
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
@@ -13,23 +14,51 @@ import (
 func TestBackupIsAFileWhenItIsWhole(t *testing.T) {
 	b := newShell(t)
 	file := filepath.Join(t.TempDir(), "state.backup")
-	b.shoal("cluster", "backup", file).want(t, terminal.ExitOK, "bytes are in "+file)
-	saved, err := os.ReadFile(file)
-	if err != nil || len(saved) == 0 {
-		t.Fatalf("%d bytes: %v", len(saved), err)
+	rows := file + ".rows"
+	b.shoal("cluster", "backup", file).want(t, terminal.ExitOK, "bytes are in "+file,
+		"bytes of rows are in "+file+".rows")
+	if calls := b.api.Calls; !slices.Equal(calls, []string{"GET /api/admin/backup",
+		"GET /api/admin/backup/rows"}) { // the rows have to be newer than the state
+		t.Errorf("calls %v", calls)
 	}
-	if info, err := os.Stat(file); err != nil || info.Mode().Perm() != 0o600 {
-		t.Errorf("mode %v: %v", info.Mode(), err)
+	for path, want := range map[string]string{file: "\"the state\"\n", rows: "\"the rows\"\n"} {
+		if saved, err := os.ReadFile(path); err != nil || string(saved) != want {
+			t.Errorf("%s has %q: %v", path, saved, err)
+		}
+		if info, err := os.Stat(path); err != nil || info.Mode().Perm() != 0o600 {
+			t.Errorf("mode of %s: %v, %v", path, info, err)
+		}
 	}
-	b.shoal("cluster", "backup", file).want(t, terminal.ExitUsage, "is there already")
+	b.shoal("cluster", "backup", file).want(t, terminal.ExitUsage, file+" is there already")
 	b.shoal("cluster", "backup", "--force", file).want(t, terminal.ExitOK)
+	if err := os.Remove(file); err != nil {
+		t.Fatal(err)
+	}
+	b.shoal("cluster", "backup", file).want(t, terminal.ExitUsage, rows+" is there already")
+	if err := os.Remove(rows); err != nil {
+		t.Fatal(err)
+	}
+	b.api.Refuse["GET /api/admin/backup/rows"] = apitest.Problem{Status: 400, Code: "not_found",
+		Detail: "it has its own"}
+	b.shoal("cluster", "backup", file).want(t, terminal.ExitOK, "rows are not in it")
+	other := filepath.Join(filepath.Dir(file), "other.backup")
+	fails := func(want string) {
+		t.Helper()
+		b.shoal("cluster", "backup", other).want(t, terminal.ExitFailed, want)
+		if left, err := os.ReadDir(filepath.Dir(file)); err != nil || len(left) != 1 {
+			t.Errorf("files: %v, %v", left, err)
+		}
+	}
 	b.api.Refuse["GET /api/admin/backup"] = apitest.Problem{Status: 500, Code: "internal_error",
 		Detail: "oh"}
-	other := filepath.Join(filepath.Dir(file), "other.backup")
-	b.shoal("cluster", "backup", other).want(t, terminal.ExitFailed, "oh")
-	if left, err := os.ReadDir(filepath.Dir(file)); err != nil || len(left) != 1 {
-		t.Errorf("files: %v, %v", left, err)
-	}
+	fails("oh")
+	delete(b.api.Refuse, "GET /api/admin/backup")
+	b.api.Refuse["GET /api/admin/backup/rows"] = apitest.Problem{Status: 500,
+		Code: "internal_error", Detail: "no rows"}
+	fails("no rows")
+	delete(b.api.Refuse, "GET /api/admin/backup/rows")
+	b.api.CutOff = "GET /api/admin/backup/rows"
+	fails("broke off")
 }
 
 func TestBackupIsSentWhole(t *testing.T) {
@@ -59,7 +88,7 @@ func TestKeptBackups(t *testing.T) {
 	const name = "20261102T030405.678Z-66f0c2a1b7d4e8f901234567"
 	got := b.shoal("cluster", "backups")
 	got.want(t, terminal.ExitOK)
-	for _, want := range []string{"NAME", name, "2026-11-02 03:04:05", "4711"} {
+	for _, want := range []string{"NAME", name, "2026-11-02 03:04:05", "4711", "8128"} {
 		if !strings.Contains(got.out, want) {
 			t.Errorf("%q is not in %s", want, got.out)
 		}
@@ -80,7 +109,7 @@ func TestKeptBackups(t *testing.T) {
 func TestBackupThroughAPipe(t *testing.T) {
 	b := newShell(t)
 	got := b.shoal("cluster", "backup", "-")
-	got.want(t, terminal.ExitOK, "bytes are written")
+	got.want(t, terminal.ExitOK, "bytes are written, without rows")
 	if got.out != "\"the state\"\n" {
 		t.Errorf("standard output holds %q", got.out)
 	}

@@ -88,9 +88,11 @@ type clusterCommand struct {
 
 	Nodes   commands.Nodes   `cmd:"" help:"Show the nodes, their state and what they carry."`
 	Remove  commands.Remove  `cmd:"" help:"Take a node that is gone for good out of the cluster."`
-	Backup  commands.Backup  `cmd:"" help:"Save the cluster's state to a file."`
+	Backup  commands.Backup  `cmd:"" help:"Save the cluster's state to a file, and a single process's rows to another."`
 	Backups commands.Backups `cmd:"" help:"List the backups that the cluster took automatically."`
 	Restore commands.Restore `cmd:"" help:"Replace the cluster's state with a backup."`
+
+	RestoreRows service.RestoreRows `cmd:"" help:"Put a single process's rows into an empty data directory."`
 }
 
 const description = `Shoal reads web pages, stores every row once and charges every page once.

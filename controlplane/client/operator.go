@@ -14,6 +14,12 @@ type Operator interface {
 	// Backup writes a backup of the whole state, with everything applied anywhere before the call.
 	// If it fails midway, Restore refuses what was written. Faults: unavailable.
 	Backup(ctx context.Context, to io.Writer) error
+	// RowsBytes returns about how many bytes BackupRows writes. Faults: out_of_space, unavailable;
+	// not_found: the row store has backups of its own.
+	RowsBytes(ctx context.Context) (int64, error)
+	// BackupRows writes a copy of the row store. It belongs to every backup of the state that ended
+	// before the call. A copy that fails midway is not whole. Faults: those of RowsBytes.
+	BackupRows(ctx context.Context, to io.Writer) error
 	// Restore reads a backup to its end. If it is whole, it replaces the state on every node.
 	// Changes since the backup are undone, except the cluster's id, its nodes and the owners of
 	// shards. Runs launched since are no longer read. The row store removes them after the grace,
@@ -36,6 +42,7 @@ type KeptBackup struct {
 	Cluster ids.ID // whose state it holds
 	Taken   time.Time
 	Bytes   int64
+	Rows    int64 // bytes of the row store's copy beside it; 0: there is none
 }
 
 // RestoreOptions say how a backup is restored.

@@ -26,6 +26,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
 	"math"
 
 	"shoal.dev/shoal/pkg/filter"
@@ -73,6 +74,15 @@ type Store interface {
 	Free(ctx context.Context) (bytes uint64, known bool, err error)
 	// Close waits for writes under way and releases the engine.
 	Close() error
+}
+
+// Copied is a store without backups of its own, because it belongs to one process.
+type Copied interface {
+	// Copy writes the whole store, as it was at one moment of the call. Writes go on meanwhile, and
+	// the space that they free is free once the call has ended. One copy is written at a time.
+	Copy(ctx context.Context, to io.Writer) error
+	// Size returns about how many bytes Copy writes.
+	Size(ctx context.Context) (int64, error)
 }
 
 // Link is one entry of a link list.

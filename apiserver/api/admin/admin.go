@@ -73,6 +73,7 @@ func (r Resource) Operations() []*operation.Operation {
 		r.undrain(),
 		r.removeNode(),
 		r.backup(),
+		r.backupRows(),
 		r.restore(),
 		r.backups(),
 		r.restoreKept(),

@@ -21,13 +21,33 @@ func (r Resource) backup() *operation.Operation {
 	return operation.Define(operation.Declaration{
 		ID: "svc_admin_backup", Routes: operation.Routes("GET /api/admin/backup"), Group: group,
 		Summary: "Returns the whole replicated state as a file",
-		Description: "The file holds everything up to the call, but no rows: those are in the " +
-			"row store. It ends with a digest, so a truncated file is refused. It holds " +
-			"secrets: whoever has the file has everything except API keys.",
+		Description: "The file holds everything up to the call, but not the row store with rows, " +
+			"history and ledger: see svc_admin_backup_rows. It ends with a digest, so a " +
+			"truncated file is refused. It holds secrets: whoever has the file has everything " +
+			"except API keys.",
 		Access: auth.Admin, Rate: limits.General, Timeout: backupTime,
 	}, func(_ context.Context, _ *operation.Caller, _ *struct{}) (operation.Download, error) {
 		return operation.Download{ContentType: "application/octet-stream",
 			Write: r.Operator.Backup}, nil
+	})
+}
+
+// backupRows is GET /api/admin/backup/rows.
+func (r Resource) backupRows() *operation.Operation {
+	return operation.Define(operation.Declaration{
+		ID: "svc_admin_backup_rows", Routes: operation.Routes("GET /api/admin/backup/rows"),
+		Group:   group,
+		Summary: "Returns the row store of a single process as a file",
+		Description: "The file is a SQLite database with rows, page records, link lists, history, " +
+			"ledger and audit trail, all of one moment of the call. It fits every backup of the " +
+			"state that was taken before the call. `shoal cluster restore-rows` puts it into an " +
+			"empty data directory. A cluster answers not_found: ClickHouse has backups of its own.",
+		Access: auth.Admin, Rate: limits.General, Timeout: backupTime,
+		Errors: []fault.Code{fault.NotFound, fault.OutOfSpace},
+	}, func(ctx context.Context, _ *operation.Caller, _ *struct{}) (operation.Download, error) {
+		_, err := r.Operator.RowsBytes(ctx)
+		return operation.Download{ContentType: "application/octet-stream",
+			Write: r.Operator.BackupRows}, err
 	})
 }
 

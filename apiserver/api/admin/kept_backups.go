@@ -18,6 +18,7 @@ type KeptBackup struct {
 	ClusterID ids.ID   `json:"clusterId" doc:"Id of the cluster that was backed up"`
 	TakenAt   api.Time `json:"takenAt"`
 	Bytes     int64    `json:"bytes"`
+	RowsBytes int64    `json:"rowsBytes" doc:"Size of the copy of a single process's row store beside it, 0 for none. The newest copy serves older backups, too"`
 }
 
 // backups is GET /api/admin/backups.
@@ -37,7 +38,7 @@ func (r Resource) backups() *operation.Operation {
 		backups := make([]KeptBackup, len(found))
 		for i, k := range found {
 			backups[i] = KeptBackup{Name: k.Name, ClusterID: k.Cluster,
-				TakenAt: api.Time(k.Taken.UnixMilli()), Bytes: k.Bytes}
+				TakenAt: api.Time(k.Taken.UnixMilli()), Bytes: k.Bytes, RowsBytes: k.Rows}
 		}
 		return backups, nil
 	})

@@ -19,8 +19,9 @@ import (
 // cluster is a fake operator.
 type cluster struct {
 	state           string
-	fails           error // of Backup, before anything is written
-	breaks          error // of Backup, after everything is written
+	rows            string // "": the row store has backups of its own
+	fails           error  // of Backup, before anything is written
+	breaks          error  // of Backup, after everything is written
 	forced, revived bool
 }
 
@@ -32,6 +33,18 @@ func (c *cluster) Backup(_ context.Context, to io.Writer) error {
 		return err
 	}
 	return c.breaks
+}
+
+func (c *cluster) RowsBytes(context.Context) (int64, error) {
+	if c.rows == "" {
+		return 0, fault.New(fault.NotFound, "it has backups of its own")
+	}
+	return int64(len(c.rows)), c.fails
+}
+
+func (c *cluster) BackupRows(_ context.Context, to io.Writer) error {
+	_, err := io.WriteString(to, c.rows)
+	return err
 }
 
 func (c *cluster) Restore(_ context.Context, from io.Reader,
@@ -56,7 +69,7 @@ func (c *cluster) Restore(_ context.Context, from io.Reader,
 
 func (c *cluster) Backups(context.Context) ([]client.KeptBackup, error) {
 	return []client.KeptBackup{{Name: "newest", Cluster: ids.ID{1}, Taken: time.Unix(2, 0),
-		Bytes: 3}}, c.fails
+		Bytes: 3, Rows: 4}}, c.fails
 }
 
 func (c *cluster) RestoreKept(ctx context.Context, name string,
@@ -135,6 +148,28 @@ func TestBackup(t *testing.T) {
 	}
 }
 
+func TestBackupOfRows(t *testing.T) {
+	c := &cluster{rows: strings.Repeat("the rows ", 100_000)}
+	s := startOperated(t, c)
+	const path = "GET /api/admin/backup/rows"
+	s.Run(t,
+		apitest.Scenario{Name: "a key is no admin", As: apitest.User, Do: path, Status: 401,
+			Code: "unauthorized"},
+		apitest.Scenario{Name: "whole", As: apitest.Admin, Do: path, Status: 200,
+			Check: func(t *testing.T, a apitest.Answer) {
+				if string(a.Body) != c.rows {
+					t.Errorf("%d bytes came, want %d", len(a.Body), len(c.rows))
+				}
+			}},
+	)
+	c.fails = fault.New(fault.OutOfSpace, "the disk is short")
+	s.Run(t, apitest.Scenario{Name: "no room", As: apitest.Admin, Do: path, Status: 503,
+		Code: "out_of_space"})
+	c.rows = ""
+	s.Run(t, apitest.Scenario{Name: "a cluster", As: apitest.Admin, Do: path, Status: 400,
+		Code: "not_found"})
+}
+
 func TestRestore(t *testing.T) {
 	c := &cluster{}
 	s := startOperated(t, c)
@@ -189,7 +224,7 @@ func TestKeptBackups(t *testing.T) {
 			Status: 401, Code: "unauthorized"},
 		apitest.Scenario{Name: "listed", As: apitest.Admin, Do: list, Status: 200,
 			Has: map[string]any{"0.name": "newest", "0.clusterId": ids.ID{1}.String(),
-				"0.takenAt": "1970-01-01T00:00:02.000Z", "0.bytes": 3}},
+				"0.takenAt": "1970-01-01T00:00:02.000Z", "0.bytes": 3, "0.rowsBytes": 4}},
 		apitest.Scenario{Name: "missing", As: apitest.Admin, Do: restore("missing"),
 			Body: `{}`, Status: 400, Code: "not_found"},
 		apitest.Scenario{Name: "another cluster's", As: apitest.Admin, Do: restore("other"),

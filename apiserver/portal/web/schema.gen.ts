@@ -361,6 +361,7 @@ export interface KeptBackup {
   bytes: number;
   clusterId: string;
   name: string;
+  rowsBytes: number;
   takenAt: string | null;
 }
 

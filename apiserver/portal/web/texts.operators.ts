@@ -76,7 +76,8 @@ export const texts = {
   backupsLead: "The leader takes backups regularly if there is a store for them.",
   backupsNone: "No backups are kept.",
   backupNow: "Download a new backup",
-  backupHint: "It contains secrets: whoever has it has everything except API keys.",
+  backupHint: "It contains secrets: whoever has it has everything except API keys. It has no rows: " +
+    "shoal cluster backup saves those of a single process, too.",
   restoreHint: "To restore a backup, use the command line: shoal cluster restore.",
 
   customersNone: "No customers match.",

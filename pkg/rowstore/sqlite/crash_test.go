@@ -47,7 +47,11 @@ func crashList(n int) ids.ID { return ids.ID{4, byte(n >> 8), byte(n)} }
 // TestMain lets the test binary also serve as the child.
 func TestMain(m *testing.M) {
 	if dir := os.Getenv(crashDir); dir != "" {
-		fmt.Fprintln(os.Stderr, crashChild(dir))
+		child := crashChild
+		if copied := os.Getenv(crashCopy); copied != "" {
+			child = func(dir string) error { return placeUntilDeath(copied, dir) }
+		}
+		fmt.Fprintln(os.Stderr, child(dir))
 		os.Exit(1)
 	}
 	os.Exit(m.Run())

@@ -31,7 +31,8 @@ type Config struct {
 	Dir string
 	// Point is called at named places, so that tests can end the process there. A transaction has
 	// "rowstore.before_commit" and "rowstore.after_commit". A list has
-	// "rowstore.list_before_finish" and "rowstore.list_after_finish". nil: none.
+	// "rowstore.list_before_finish" and "rowstore.list_after_finish". A copy has
+	// "rowstore.within_copy" before each part. nil: none.
 	Point func(name string)
 	// Free returns how many bytes the disk of a directory has left; nil: unknown.
 	Free func(dir string) (bytes uint64, known bool)
@@ -58,6 +59,7 @@ type Store struct {
 	reads  *sql.DB // customers' reads
 	// reads of the crawl itself, which never wait for a customer's
 	loop    *sql.DB
+	copies  *sql.DB                     // one copy at a time
 	chunks  *lru.Cache[int64, []string] // the links of decoded chunks
 	intakes *intake.Gate
 	encode  record.Codec
@@ -85,7 +87,8 @@ func Open(config Config) (*Store, error) {
 	if err != nil {
 		return nil, fmt.Errorf("row store: %w", err)
 	}
-	path := filepath.Join(config.Dir, "rows.db")
+	path := filepath.Join(config.Dir, fileName)
+	_ = os.Remove(path + unplaced) // a killed Place left it; one that stays is never read
 	writer, err := openWriter(sql.OpenDB(connector{engine, writeDSN(path)}), config.Point)
 	if err != nil {
 		return nil, fmt.Errorf("row store %s: %w", path, err)
@@ -98,7 +101,7 @@ func Open(config Config) (*Store, error) {
 	}
 	return &Store{
 		dir: config.Dir, free: config.Free, writer: writer,
-		reads: pool(readConnections), loop: pool(loopConnections),
+		reads: pool(readConnections), loop: pool(loopConnections), copies: pool(1),
 		chunks: chunks, encode: encode, intakes: intake.NewGate(), patterns: patterns,
 	}, nil
 }
@@ -126,7 +129,7 @@ func (s *Store) Free(context.Context) (bytes uint64, known bool, err error) {
 // Close waits for the write under way and closes the database. Later calls of any other method
 // fail.
 func (s *Store) Close() error {
-	return errors.Join(s.reads.Close(), s.loop.Close(), s.writer.close())
+	return errors.Join(s.reads.Close(), s.loop.Close(), s.copies.Close(), s.writer.close())
 }
 
 // view runs fn on one consistent state of the database.

@@ -21,6 +21,7 @@ import (
 	"github.com/google/uuid"
 
 	"shoal.dev/shoal/pkg/clock"
+	"shoal.dev/shoal/pkg/fault"
 )
 
 // Bounds of the client.
@@ -144,6 +145,12 @@ func IsStatus(err error, statuses ...int) bool {
 		}
 	}
 	return false
+}
+
+// IsCode reports whether err is the API's refusal with this code.
+func IsCode(err error, code fault.Code) bool {
+	var problem *Problem
+	return errors.As(err, &problem) && problem.Code == string(code)
 }
 
 // request describes one call.

@@ -13,7 +13,17 @@ import (
 // Backup streams the cluster's state to a writer, and returns its length in bytes; the credential
 // must be an administrator's. What a failed call has written is not a backup.
 func (c *Client) Backup(ctx context.Context, to io.Writer) (int64, error) {
-	answer, err := c.do(ctx, request{method: http.MethodGet, path: "/api/admin/backup"})
+	return c.download(ctx, "/api/admin/backup", to)
+}
+
+// BackupRows streams a copy of a single process's row store, like Backup. A cluster answers with
+// the code not_found.
+func (c *Client) BackupRows(ctx context.Context, to io.Writer) (int64, error) {
+	return c.download(ctx, "/api/admin/backup/rows", to)
+}
+
+func (c *Client) download(ctx context.Context, path string, to io.Writer) (int64, error) {
+	answer, err := c.do(ctx, request{method: http.MethodGet, path: path})
 	if err != nil {
 		return 0, err
 	}
@@ -67,6 +77,7 @@ type KeptBackup struct {
 	ClusterID string `json:"clusterId"`
 	TakenAt   string `json:"takenAt"`
 	Bytes     int64  `json:"bytes"`
+	RowsBytes int64  `json:"rowsBytes"`
 }
 
 // Backups lists the backups in the blob store, newest first; the credential must be an

@@ -13,25 +13,33 @@ import (
 
 	"shoal.dev/shoal/cmd/shoal/internal/api"
 	"shoal.dev/shoal/cmd/shoal/internal/terminal"
+	"shoal.dev/shoal/pkg/fault"
 )
 
 // standard is the name of standard input and output.
 const standard = "-"
 
-// Backup is 'shoal cluster backup', which saves the replicated state to a file.
+// rowsSuffix ends the name of the file beside a backup that has the row store.
+const rowsSuffix = ".rows"
+
+// Backup is 'shoal cluster backup', which saves the replicated state to a file, and the row store
+// of a single process to another beside it.
 type Backup struct {
 	Connection
-	File  string `arg:"" help:"File to write, '-' for standard output. An existing file is replaced only with --force." type:"path" placeholder:"FILE"`
-	Force bool   `help:"Replace an existing file."`
+	File  string `arg:"" help:"File to write, '-' for standard output. A single process's rows go to FILE.rows. Existing files are replaced only with --force." type:"path" placeholder:"FILE"`
+	Force bool   `help:"Replace existing files."`
 }
 
 // Help returns the command's help text.
 func (*Backup) Help() string {
-	return `It saves the state of the control plane: customers, scrapers, runs, wallets. Rows are in the row store, which has its own
-backups. The file appears only when complete. It has all that the cluster knows except the keys' secrets, so guard it like
-a password.
+	return `It saves the state of the control plane: customers, scrapers, runs, wallets. Of a single process it also saves the row
+store to FILE.rows: rows, history, ledger and audit trail. A cluster has them in ClickHouse, which has its own backups.
+Blobs are in --blobs of 'shoal serve', and are not copied.
 
-Standard output has nothing but the backup. If the exit code is not 0, the backup is incomplete and 'restore' refuses it.
+FILE appears only when all is complete. It has all that the cluster knows except the keys' secrets, so guard both files
+like a password. While rows are copied, the service works on, and its disk only fills: below --free-mb the copy fails.
+
+Standard output gets nothing but the state. If the exit code is not 0, the backup is incomplete and 'restore' refuses it.
 
 Examples:
 
@@ -39,31 +47,48 @@ Examples:
   shoal cluster backup - | gzip > shoal.backup.gz`
 }
 
-// Run saves the state.
+// Run saves the state and the rows.
 func (c *Backup) Run(ctx context.Context, t *terminal.Terminal) error {
 	if c.File == standard {
 		return c.print(ctx, t)
 	}
-	if _, err := os.Stat(c.File); !c.Force && !errors.Is(err, fs.ErrNotExist) {
-		if err != nil {
-			return err
+	for _, path := range []string{c.File, c.File + rowsSuffix} {
+		if _, err := os.Stat(path); !c.Force && !errors.Is(err, fs.ErrNotExist) {
+			if err != nil {
+				return err
+			}
+			return terminal.Usagef("%s is there already (--force replaces it)", path)
 		}
-		return terminal.Usagef("%s is there already (--force replaces it)", c.File)
 	}
 	client, err := c.AdminClient(t)
 	if err != nil {
 		return err
 	}
 	defer client.Close()
-	size := int64(0)
+	size, rows := int64(0), int64(0)
+	// The rows have to be newer than the state, and in place before it.
 	err = writeFile(c.File, private, func(w io.Writer) error {
-		size, err = client.Backup(ctx, w)
+		if size, err = client.Backup(ctx, w); err != nil {
+			return err
+		}
+		err := writeFile(c.File+rowsSuffix, private, func(w io.Writer) error {
+			rows, err = client.BackupRows(ctx, w)
+			return err
+		})
+		if api.IsCode(err, fault.NotFound) {
+			return nil
+		}
 		return err
 	})
 	if err != nil {
 		return err
 	}
 	t.Notef("%d bytes are in %s", size, c.File)
+	if rows > 0 {
+		t.Notef("%d bytes of rows are in %s", rows, c.File+rowsSuffix)
+	} else {
+		t.Notef("rows are not in it: the row store has its own backups")
+	}
 	return nil
 }
 
@@ -78,7 +103,7 @@ func (c *Backup) print(ctx context.Context, t *terminal.Terminal) error {
 	if err != nil {
 		return fmt.Errorf("what was written is no backup: %w", err)
 	}
-	t.Notef("%d bytes are written", size)
+	t.Notef("%d bytes are written, without rows", size)
 	return nil
 }
 
@@ -97,7 +122,8 @@ func (*Restore) Help() string {
 including top-ups and new customers. Runs that were open at the backup continue. Their pages that were stored since are
 charged once and not stored again. Rows of runs launched since are hidden at once and removed a day later: after the
 wrong file, the right one still brings everything back. Keys revoked since stay revoked. An incomplete file is refused
-before anything changes.
+before anything changes. So is one whose history the row store lacks: 'restore-rows' puts back a lost one of a single
+process.
 
 Examples:
 
@@ -158,6 +184,9 @@ type Backups struct {
 // Help returns the command's help text.
 func (*Backups) Help() string {
 	return `The leader takes a backup every --backup-every of 'shoal serve', and keeps the newest ones in the blob store (--blobs).
+If --blobs names a place, a single process also keeps a copy of its row store there, as backups/cluster/NAME.rows. One
+copy is kept, since it serves older backups as well.
+
 Clusters that share a blob store see each other's backups. So a new cluster can restore the backup of a lost one, with
 'shoal cluster restore --force NAME'.`
 }
@@ -180,9 +209,10 @@ func (c *Backups) Run(ctx context.Context, t *terminal.Terminal) error {
 	rows := make([][]string, len(kept))
 	for i, k := range kept {
 		rows[i] = []string{k.Name, k.ClusterID, terminal.Moment(k.TakenAt),
-			strconv.FormatInt(k.Bytes, 10)}
+			strconv.FormatInt(k.Bytes, 10), strconv.FormatInt(k.RowsBytes, 10)}
 	}
-	return terminal.PrintTable(t.Out, []string{"NAME", "CLUSTER", "TAKEN (UTC)", "BYTES"}, rows)
+	return terminal.PrintTable(t.Out,
+		[]string{"NAME", "CLUSTER", "TAKEN (UTC)", "BYTES", "ROWS' BYTES"}, rows)
 }
 
 // changesOf lists what a restore changed, a line each.

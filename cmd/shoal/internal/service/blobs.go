@@ -9,7 +9,9 @@ import (
 	"strings"
 	"time"
 
+	"shoal.dev/shoal/controlplane"
 	"shoal.dev/shoal/pkg/blobstore"
+	"shoal.dev/shoal/pkg/telemetry"
 )
 
 // BackupFlags configure the leader's automatic backups.
@@ -28,6 +30,27 @@ func (b *BackupFlags) check() error {
 		return errors.New("--backup-keep: 1 to 1000")
 	}
 	return nil
+}
+
+// backups are the settings of the leader's automatic backups. In the data directory itself, a copy
+// of the row store would be lost together with it.
+func (n *node) backups() controlplane.Backups {
+	config := &n.config
+	backups := controlplane.Backups{Every: config.Backups.Every, Keep: config.Backups.Keep,
+		Rows: config.Services.Blobs != ""}
+	if dir := config.Services.directory(); dir != "" {
+		backups.Rows = !isWithin(dir, config.Data)
+		backups.Disk = &telemetry.Disk{Dir: dir, Free: n.free, Floor: n.floor()}
+	}
+	return backups
+}
+
+// isWithin reports whether a path is a folder or in it.
+func isWithin(path, folder string) bool {
+	path, first := filepath.Abs(path)
+	folder, second := filepath.Abs(folder)
+	rest, third := filepath.Rel(folder, path)
+	return errors.Join(first, second, third) == nil && filepath.IsLocal(rest)
 }
 
 // Prefixes of --blobs.

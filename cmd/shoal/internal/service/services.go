@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"path/filepath"
 	"sync/atomic"
 
@@ -33,6 +34,9 @@ type Services struct {
 	// state is the control plane's client, once there is one.
 	state atomic.Pointer[controlclient.Client]
 }
+
+// rowsDir is the embedded row store's place in a data directory.
+const rowsDir = "rows"
 
 // OpenEmbedded opens services for all nodes of this process: a log in memory, rows and blobs in a
 // directory, a cache in memory.
@@ -82,6 +86,11 @@ func (n *node) openRows(ctx context.Context) (err error) {
 	return nil
 }
 
+// placeRows makes a copy the row store of a data directory that has none.
+func placeRows(ctx context.Context, copied io.Reader, data string, point func(string)) error {
+	return sqlite.Place(ctx, copied, filepath.Join(data, rowsDir), point)
+}
+
 // openCache opens the cache that the settings name, or else an embedded one.
 func (n *node) openCache(ctx context.Context) (err error) {
 	if n.services.cache == nil {
@@ -122,7 +131,7 @@ func (c *ServicesConfig) openLog(ctx context.Context, n *node) (stream.Log, erro
 
 func (c *ServicesConfig) openRows(ctx context.Context, n *node) (rowstore.Store, error) {
 	if c.ClickhouseURL == "" {
-		store, err := sqlite.Open(sqlite.Config{Dir: filepath.Join(n.config.Data, "rows"),
+		store, err := sqlite.Open(sqlite.Config{Dir: filepath.Join(n.config.Data, rowsDir),
 			Point: n.point, Free: n.free})
 		if err != nil {
 			return nil, err

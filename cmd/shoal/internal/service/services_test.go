@@ -3,6 +3,7 @@ package service
 import (
 	"context"
 	"maps"
+	"strings"
 	"testing"
 
 	controlclient "shoal.dev/shoal/controlplane/client"
@@ -43,6 +44,24 @@ func TestLagOfACluster(t *testing.T) {
 		s.state.Store(&control)
 		if lag := s.lag(t.Context()); !maps.Equal(lag, want) {
 			t.Errorf("leader %q: %v, want %v", leader, lag, want)
+		}
+	}
+}
+
+// TestRowsAreKeptElsewhere: a copy of the row store beside the original would be lost with it.
+func TestRowsAreKeptElsewhere(t *testing.T) {
+	for blobs, kept := range map[string]bool{"": false, "dir:data/blobs": false, "dir:data": false,
+		"dir:./data/../data/b": false, "dir:data2": true, "dir:/mnt/blobs": true,
+		"s3://bucket": true} {
+		n := &node{config: Config{Data: "./data", FreeMB: 7}}
+		n.config.Services.Blobs = blobs
+		backups := n.backups()
+		if backups.Rows != kept {
+			t.Errorf("--blobs %q: the rows are kept: %v", blobs, backups.Rows)
+		}
+		if local := strings.HasPrefix(blobs, inDirectory); (backups.Disk != nil) != local ||
+			local && backups.Disk.Floor.Bytes() != 7<<20 {
+			t.Errorf("--blobs %q fills the disk %+v", blobs, backups.Disk)
 		}
 	}
 }

@@ -66,7 +66,7 @@ func (n *node) stateSettings(shared controlplane.Services) controlplane.Config {
 	}
 	settings.HostRate, settings.MaxHostRate = config.HostRate, config.MaxHostRate
 	settings.HostOf, settings.ShardOf = authorityOf, shardBy(int(settings.Shards))
-	settings.Backups = controlplane.Backups{Every: config.Backups.Every, Keep: config.Backups.Keep}
+	settings.Backups = n.backups()
 	if n.services.blobs != nil { // a nil pointer would make a non-nil interface
 		settings.Blobs = n.services.blobs
 	}

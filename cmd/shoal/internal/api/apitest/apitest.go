@@ -345,10 +345,12 @@ func (f *Server) answer(r *http.Request, name string, body []byte) any {
 		return map[string]any{}
 	case "GET /api/admin/backup":
 		return json.RawMessage(`"the state"`)
+	case "GET /api/admin/backup/rows":
+		return json.RawMessage(`"the rows"`)
 	case "GET /api/admin/backups":
 		return []any{map[string]any{"name": "20261102T030405.678Z-66f0c2a1b7d4e8f901234567",
 			"clusterId": "66f0c2a1b7d4e8f901234567", "takenAt": "2026-11-02T03:04:05.678Z",
-			"bytes": 4711}}
+			"bytes": 4711, "rowsBytes": 8128}}
 	case "POST /api/admin/restore",
 		"POST /api/admin/backups/20261102T030405.678Z-66f0c2a1b7d4e8f901234567/restore":
 		return map[string]any{"clusterId": "66f0c2a1b7d4e8f901234567", "index": 42,

@@ -31,9 +31,12 @@ func TestMain(m *testing.M) {
 		panic(err)
 	}
 	// Tests kill nodes at any moment. raft 1.8.0 then drops entries that are committed and not
-	// applied, without answering those that wait.
+	// applied, without answering those that wait. fasthttp keeps a goroutine for ever, and takes up
+	// to 10 s to end another.
 	goleak.VerifyTestMain(m,
-		goleak.IgnoreAnyFunction("github.com/hashicorp/raft.(*deferError).Error"))
+		goleak.IgnoreAnyFunction("github.com/hashicorp/raft.(*deferError).Error"),
+		goleak.IgnoreAnyFunction("github.com/valyala/fasthttp.updateServerDate.func1"),
+		goleak.IgnoreAnyFunction("github.com/valyala/fasthttp.(*workerPool).Start.func2"))
 }
 
 // named opens a customer. Each grant needs an entry of its own: two with one id would be one entry.

@@ -64,7 +64,7 @@ func newCounts(view *client.View, ref string, now time.Time) CustomerCounts {
 }
 
 type customersRequest struct {
-	Q       string `query:"q" max:"254" doc:"Only customers with this text in their reference or e-mail address; case does not matter"`
+	Q       string `query:"q" max:"254" doc:"Only customers with this text in their reference or e-mail address; case does not matter. A customer's whole e-mail address finds only that customer"`
 	Blocked bool   `query:"blocked" default:"false" doc:"Only customers that are blocked"`
 	Page    int    `query:"page" default:"0" min:"0" code:"invalid_page" doc:"Page number, from 0; page times size may be at most 100,000"`
 	Size    int    `query:"size" default:"50" min:"1" clamp:"200" code:"invalid_page"`
@@ -86,6 +86,32 @@ func contains(text, part string) bool {
 	return strings.Contains(strings.ToLower(text), strings.ToLower(part))
 }
 
+// each visits the customers that may be wanted, by reference. An index finds a whole e-mail address
+// without a walk over all customers.
+func (r *customersRequest) each(view *client.View, visit func(*client.Customer) bool) {
+	profile := view.ProfileByEmail(r.Q)
+	if profile == nil || view.Customer(r.Q) != nil { // a reference may look like an address
+		view.EachCustomer(visit)
+		return
+	}
+	visit(view.Customer(profile.Customer))
+}
+
+func (r *customersRequest) list(view *client.View) api.Page[CustomerListEntry] {
+	var content []CustomerListEntry
+	found, first := 0, r.Page*r.Size
+	r.each(view, func(c *client.Customer) bool {
+		if r.wants(view, c) {
+			if found >= first && found < first+r.Size {
+				content = append(content, newCustomerListEntry(view, c))
+			}
+			found++
+		}
+		return true
+	})
+	return api.NewPage(content, int64(found), r.Page, r.Size)
+}
+
 // customers is GET /api/admin/customers.
 func (r Resource) customers() *operation.Operation {
 	return operation.Define(operation.Declaration{
@@ -99,18 +125,7 @@ func (r Resource) customers() *operation.Operation {
 		if err := api.Reach(in.Page, in.Size, "narrow the list with q"); err != nil {
 			return api.Page[CustomerListEntry]{}, err
 		}
-		var content []CustomerListEntry
-		found, first := 0, in.Page*in.Size
-		from.View.EachCustomer(func(c *client.Customer) bool {
-			if in.wants(from.View, c) {
-				if found >= first && found < first+in.Size {
-					content = append(content, newCustomerListEntry(from.View, c))
-				}
-				found++
-			}
-			return true
-		})
-		return api.NewPage(content, int64(found), in.Page, in.Size), nil
+		return in.list(from.View), nil
 	})
 }
 

@@ -21,15 +21,6 @@ func TestCustomers(t *testing.T) {
 		Lastname: "Smith"})
 	s.Client.Must(t, client.OpenCustomer{Customer: "auth0|Carol", Entry: s.IDs.New()})
 	s.Client.Must(t, client.BlockCustomer{Customer: "auth0|Carol", By: "root"})
-	total := func(n int) map[string]any { return map[string]any{"totalElements": n} }
-	find := func(name, query string, refs ...string) apitest.Scenario {
-		sc := apitest.Scenario{Name: name, As: apitest.Admin, Do: list + query, Status: 200,
-			Has: total(len(refs)), Lacks: []string{fmt.Sprintf("content.%d", len(refs))}}
-		for i, ref := range refs {
-			sc.Has[fmt.Sprintf("content.%d.customerUniqueRef", i)] = ref
-		}
-		return sc
-	}
 	s.Run(t,
 		apitest.Scenario{Name: "a key is no admin", As: apitest.User, Do: list, Status: 401,
 			Code: "unauthorized"},
@@ -58,6 +49,31 @@ func TestCustomers(t *testing.T) {
 				"totalElements": 4, "totalPages": 2, "number": 1, "size": 2},
 			Lacks: []string{"content.2"}},
 	)
+}
+
+// find lists customers, and wants exactly those.
+func find(name, query string, refs ...string) apitest.Scenario {
+	sc := apitest.Scenario{Name: name, As: apitest.Admin, Do: "GET /api/admin/customers" + query,
+		Status: 200, Has: map[string]any{"totalElements": len(refs)},
+		Lacks: []string{fmt.Sprintf("content.%d", len(refs))}}
+	for i, ref := range refs {
+		sc.Has[fmt.Sprintf("content.%d.customerUniqueRef", i)] = ref
+	}
+	return sc
+}
+
+// A whole address finds only its customer, unless it is also somebody's reference.
+func TestCustomerByAddress(t *testing.T) {
+	s := apitest.Start(t)
+	s.Client.Must(t, client.SignUp{Customer: "bob", Email: "Bob@Shop.test"})
+	s.Client.Must(t, client.OpenCustomer{Customer: "jim", Entry: s.IDs.New()})
+	s.Client.Must(t, client.SignUp{Customer: "jim", Email: "jimbob@shop.test"})
+	s.Run(t,
+		find("a part of both", "?q=bob%40shop.tes", "bob", "jim"),
+		find("the whole of one", "?q=BOB%40shop.test", "bob"),
+		find("it is not blocked", "?q=bob%40shop.test&blocked=true"))
+	s.Client.Must(t, client.OpenCustomer{Customer: "bob@shop.test", Entry: s.IDs.New()})
+	s.Run(t, find("also a reference", "?q=bob%40shop.test", "bob", "bob@shop.test", "jim"))
 }
 
 func TestCustomer(t *testing.T) {

@@ -1,6 +1,7 @@
 package signin_test
 
 import (
+	"fmt"
 	"io"
 	"net/http"
 	"net/http/cookiejar"
@@ -89,6 +90,22 @@ func TestAccountsAreKept(t *testing.T) {
 				"items.1.action": "sign-in",
 				"items.2.action": "svc_admin_enable_account",
 				"items.3.action": "svc_admin_disable_account"}})
+}
+
+// A whole address finds only its account. A part finds all that have it.
+func TestAccountByAddress(t *testing.T) {
+	s := start(t)
+	find := func(q string, addresses ...string) apitest.Scenario {
+		sc := apitest.Scenario{Name: q, As: apitest.Admin, Do: "GET /api/admin/accounts?q=" + q,
+			Status: 200, Has: map[string]any{"totalElements": len(addresses)}}
+		for i, address := range addresses {
+			sc.Has[fmt.Sprintf("content.%d.email", i)] = address
+		}
+		return sc
+	}
+	s.Run(t, apitest.Scenario{Name: "another", As: apitest.Admin, Do: "POST /api/admin/accounts",
+		Body: strings.Replace(account, email, "jo"+email, 1), Status: 200},
+		find("ANN@x", email, "jo"+email), find("ANN@x.test", email))
 }
 
 // Admins who have signed in with an account cannot disable it.

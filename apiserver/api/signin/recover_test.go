@@ -1,6 +1,7 @@
 package signin_test
 
 import (
+	"fmt"
 	"net/http"
 	"net/netip"
 	"net/url"
@@ -188,6 +189,39 @@ func TestRecoveryForms(t *testing.T) {
 	if all, _ := letters(t, s); len(all) != 0 {
 		t.Errorf("there are %d letters", len(all))
 	}
+}
+
+// Guesses lock no person out of a new browser: the refusal names the ways in, and they work.
+func TestTheLockedOutGetIn(t *testing.T) {
+	s := start(t, mailing)
+	mine, k := signedIn(t, s), newKey(t)
+	mine.has(k)
+	guess := func(b *browser, email string, status int) string {
+		return b.post("/sign-in", url.Values{"token": {b.token(b.get("/sign-in", 200))},
+			"email": {email}, "password": {"wrong"}}, status)
+	}
+	b := newBrowser(t, s)
+	for n := range 29 { // mine was the first of its network
+		guess(b, fmt.Sprint(n, "@x.test"), 401)
+	}
+	refused := guess(b, email, 429)
+	b.wants(refused, "Or use a passkey now, or set a new password with a link from an e-mail.")
+	b.wants(refused, `href="/sign-in/recover"`)
+	newBrowser(t, s).signs(k, 200)
+	b.asks(email, 200)
+	_, links := letters(t, s)
+	page := b.get(links[0], 200)
+	_, link, _ := strings.Cut(links[0], "link=")
+	b.post("/sign-in/new-password", url.Values{"token": {b.token(page)}, "link": {link},
+		"next": {next}, "again": {next}}, 200)
+	b.wants(b.post("/sign-in", url.Values{"token": {b.token(b.get("/sign-in", 200))},
+		"email": {email}, "password": {next}}, 200), "<code>alice</code>")
+	s = start(t)
+	b = newBrowser(t, s)
+	for range 10 {
+		guess(b, email, 401)
+	}
+	b.wants(guess(b, email, 429), "with a link from an administrator.")
 }
 
 // An admin makes a link for a person, or sets the password. Both end sessions.

@@ -103,7 +103,7 @@ func (r Resource) signIn() *operation.Operation {
 			"days, or for 7 days without a call. It has the same rights as a sign-in token. " +
 			"Without TLS, a password is accepted only from this machine. After too many " +
 			"attempts on an account, or from a network or device, the header Retry-After says " +
-			"how long to wait.",
+			"how long to wait. The detail says how to get in without waiting.",
 		Access: auth.Public, Rate: limits.Anonymous, Browser: true,
 		Errors: []fault.Code{fault.Unauthorized, fault.AccountDisabled, fault.CustomerBlocked},
 	}, func(ctx context.Context, from *operation.Caller, in *signInRequest) (SignedIn, error) {

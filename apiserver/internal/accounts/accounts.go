@@ -149,8 +149,7 @@ func (s *Service) SignIn(ctx context.Context, a Attempt) (opened Opened, retry t
 	}
 	if retry := s.takeGuess(ctx, a, account); retry > 0 {
 		event.Outcome = TooOften
-		return Opened{}, retry, fault.New(fault.RateLimited,
-			"too many attempts to sign in: try again in %s", wait(retry))
+		return Opened{}, retry, s.tooOften(retry)
 	}
 	if auth.IsMark(hash) { // without a password it takes as long as with one
 		account, hash = nil, s.decoy
@@ -215,6 +214,17 @@ func (s *Service) takeGuess(ctx context.Context, a Attempt, account *client.Acco
 		return retry
 	}
 	return take("at "+at, guessesOfStrangers)
+}
+
+// tooOften refuses a guess. Guesses of others may have used up the limit, so it says how a person
+// gets in without waiting. A passkey cannot be guessed. A link makes the browser a known device.
+func (s *Service) tooOften(retry time.Duration) error {
+	from := "an administrator"
+	if s.SendsLetters() {
+		from = "an e-mail"
+	}
+	return fault.New(fault.RateLimited, "too many attempts to sign in: try again in %s. Or use a "+
+		"passkey now, or set a new password with a link from %s", wait(retry), from)
 }
 
 // wait formats a duration for people.

@@ -223,12 +223,13 @@ func (s *Service) SignInByPasskey(ctx context.Context, a *PasskeyAttempt) (opene
 	if err != nil {
 		return Opened{}, 0, fmt.Errorf("read the state: %w", err)
 	}
-	v := s.Limiter.TakeCall(ctx, "sign-in from "+forwarded.Holder(a.Address), guessesOfAddress)
+	// Guesses at passwords do not count here, so they lock no passkey out.
+	v := s.Limiter.TakeCall(ctx, "passkeys from "+forwarded.Holder(a.Address), guessesOfAddress)
 	if !v.Allowed {
 		event.Outcome = TooOften
 		retry = max(v.Retry, time.Second)
 		return Opened{}, retry, fault.New(fault.RateLimited,
-			"too many attempts to sign in: try again in %s", wait(retry))
+			"too many attempts with passkeys: try again in %s, or use the password", wait(retry))
 	}
 	o := owner{passkey: view.PasskeyOf(a.Answer.Credential)}
 	if o.passkey != nil {

@@ -8,6 +8,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"maps"
 	"net/http"
 	"strconv"
 	"strings"
@@ -26,17 +27,18 @@ import (
 
 // Bounds on calls under way, and on one request.
 const (
-	atOnce       = 64
-	ofCustomer   = 8
-	ofWebhook    = 4 // 1 while it fails
-	failing      = atOnce / 2
-	failingOfOne = ofCustomer / 2 // of one customer
-	timeout      = 15 * time.Second
-	maxAnswer    = 16 << 10 // bytes; the rest is not read
-	maxError     = 200      // bytes
+	atOnce     = 64
+	ofCustomer = 8
+	ofWebhook  = 4 // 1 while it fails
+	slowAtOnce = atOnce / 2
+	slowOfOne  = ofCustomer / 2 // of one customer
+	timeout    = 15 * time.Second
+	quick      = 2 * time.Second // a webhook whose newest call took longer is slow
+	maxAnswer  = 16 << 10        // bytes; the rest is not read
+	maxError   = 200             // bytes
 )
 
-// How long a step takes up calls that come due, and how long to rest afterwards. Calls to failing
+// How long a step takes up calls that come due, and how long to rest afterwards. Calls to slow
 // webhooks, which may use all their time, begin only until slowFor, so that the step need not wait.
 const (
 	stepFor   = 30 * time.Second
@@ -66,11 +68,12 @@ type Config struct {
 type caller struct {
 	Config
 	calls *prometheus.CounterVec
+	slow  map[ids.ID]bool // webhooks whose newest call from here was slow
 }
 
 // Kind is the kind of background work that calls webhooks.
 func Kind(config Config) work.Kind {
-	c := &caller{Config: config, calls: config.Metrics.Counters(
+	c := &caller{Config: config, slow: map[ids.ID]bool{}, calls: config.Metrics.Counters(
 		"shoal_apiserver_webhook_calls_total",
 		"Calls of customers' webhooks, by outcome: delivered, refused (the status was not 2xx) "+
 			"or unreachable.", "outcome")}
@@ -86,9 +89,11 @@ func (c *caller) step(ctx context.Context, _ work.Item) (work.Outcome, error) {
 		return work.Rest(nil, restFor), nil
 	}
 	// A former owner may have recorded more than this node knows.
-	if _, err := c.Client.Fresh(ctx); err != nil {
+	view, err := c.Client.Fresh(ctx)
+	if err != nil {
 		return work.Outcome{}, fmt.Errorf("apiserver: look for due deliveries: %w", err)
 	}
+	maps.DeleteFunc(c.slow, func(id ids.ID, _ bool) bool { return view.Webhook(id) == nil })
 	ctx, cancel := context.WithCancel(ctx)
 	b := newBatch(c)
 	defer b.wait()
@@ -108,6 +113,16 @@ func (c *caller) step(ctx context.Context, _ work.Item) (work.Outcome, error) {
 		if err := c.note(ctx, b.ended(c.Clock.After(lookEvery))); err != nil {
 			return work.Outcome{}, err
 		}
+	}
+}
+
+// isSlow says whether calls to a webhook are likely to take long: it fails, or took long just now.
+func (c *caller) isSlow(w *client.Webhook) bool { return w.FailingSince != 0 || c.slow[w.ID] }
+
+// took notes how long a call to a webhook took.
+func (c *caller) took(id ids.ID, d time.Duration) {
+	if delete(c.slow, id); d > quick {
+		c.slow[id] = true
 	}
 }
 

@@ -115,11 +115,15 @@ func (d *desk) step() (err error) {
 			err = errKilled
 		}
 	}()
-	kind := Kind(Config{Sender: d.egress, Client: d.client, Clock: d.clock,
+	d.outcome, err = d.kind().Step(context.Background(), work.Item{})
+	return err
+}
+
+// kind is the work of a process that has just begun.
+func (d *desk) kind() work.Kind {
+	return Kind(Config{Sender: d.egress, Client: d.client, Clock: d.clock,
 		Logger: slog.New(slog.DiscardHandler), Metrics: telemetry.NewMetrics(),
 		Point: func(string) { d.kill() }})
-	d.outcome, err = kind.Step(context.Background(), work.Item{})
-	return err
 }
 
 func (d *desk) must() {
@@ -367,8 +371,9 @@ func TestRoom(t *testing.T) {
 		t.Helper()
 		n := 0
 		for ; n <= atOnce && b.room(w); n++ {
-			b.open[name{w.ID, ids.ID{byte(len(b.open))}}] = w
-			b.count(w, 1)
+			c := call{w, b.isSlow(w)}
+			b.open[name{w.ID, ids.ID{byte(len(b.open))}}] = c
+			b.count(c, 1)
 		}
 		if n != want {
 			t.Errorf("%d calls of %s, want %d", n, w.Customer, want)
@@ -380,22 +385,22 @@ func TestRoom(t *testing.T) {
 	add(good("ann", 1), ofWebhook)
 	add(good("ann", 2), ofWebhook)
 	add(good("ann", 3), ofCustomer-2*ofWebhook)
-	for n := range byte(failing) {
+	for n := range byte(slowAtOnce) {
 		dead := good(fmt.Sprint("dead ", n), 10+n)
 		dead.FailingSince = 1
 		add(dead, 1)
 	}
 	add(&client.Webhook{ID: ids.ID{100}, Customer: "dead", FailingSince: 1}, 0)
-	for n := range byte((atOnce - failing - ofCustomer) / ofWebhook) {
+	for n := range byte((atOnce - slowAtOnce - ofCustomer) / ofWebhook) {
 		add(good(fmt.Sprint("good ", n), 110+n), ofWebhook)
 	}
 	add(good("late", 200), 0)
 
 	b = newBatch(&caller{})
-	for n := range byte(failingOfOne + 1) {
+	for n := range byte(slowOfOne + 1) {
 		dead := good("ann", n)
 		dead.FailingSince = 1
-		add(dead, min(1, failingOfOne-int(n)))
+		add(dead, min(1, slowOfOne-int(n)))
 	}
 	add(good("ann", 100), ofWebhook) // the rest of its customer's share
 }

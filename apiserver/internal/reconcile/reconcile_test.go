@@ -239,7 +239,7 @@ func (m *months) reconciled() reconcile.Report {
 
 // Each kind of difference with the provider is reported, with its customer and subject.
 func TestDifferencesAreNamed(t *testing.T) {
-	for want, change := range map[reconcile.Kind]func(m *months){
+	for want, change := range map[client.DifferenceKind]func(m *months){
 		reconcile.PaymentMissing: func(m *months) { m.bank.notices = nil; m.pay() },
 		reconcile.PaymentUnknown: func(m *months) { clear(m.bank.moved) },
 		reconcile.PaymentAmount: func(m *months) {

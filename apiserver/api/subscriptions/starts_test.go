@@ -10,7 +10,8 @@ import (
 	"shoal.dev/shoal/pkg/model"
 )
 
-// withPlansOfStarts sets a catalogue in which each plan has one feature of starts, and STARTER none.
+// withPlansOfStarts sets a catalogue in which each plan has one feature of starts, and STARTER has
+// none.
 func withPlansOfStarts(c *apiserver.Config) {
 	const plan = `{"plan": %q, "level": %d, "monthlyPrice": %d, "features": [%s], "limits": {}}`
 	c.Plans = fmt.Appendf(nil, "["+plan+","+plan+","+plan+","+plan+"]", "STARTER", 0, 0, "",

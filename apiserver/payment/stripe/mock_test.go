@@ -80,7 +80,7 @@ func TestStripeMockEvents(t *testing.T) {
 	} {
 		body, err := json.Marshal(mockObject(t, "events/evt_1", members{"type": kind,
 			"created": told.Unix(),
-			"data": members{"object": mockObject(t, c.path, c.object)}}))
+			"data":    members{"object": mockObject(t, c.path, c.object)}}))
 		if err != nil {
 			t.Fatal(err)
 		}

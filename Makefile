@@ -63,7 +63,7 @@ endif
 ## whole: all tests as they are where there is no race detector: none of them short. Services that are there belong to make cluster:
 ## its tests stop them
 whole:
-	env -u KAFKA_BROKERS -u REDIS_ADDR -u CLICKHOUSE_URL -u S3_URL -u STRIPE_URL -u CRASH_SHARE \
+	env -u KAFKA_BROKERS -u REDIS_ADDR -u CLICKHOUSE_URL -u S3_URL -u STRIPE_URL -u SMTP_ADDR -u OIDC_ISSUER -u CRASH_SHARE \
 	  $(GO_TEST) $(VETTED) -timeout 1h ./...
 
 # The tests of the race detector's packages that look for tools, where there may be none. The service, too, looks for a browser
@@ -155,8 +155,9 @@ archive:
 scale:
 	go test ./e2e -run 'TestScale|TestUploadsTakeLittle|TestSlowHosts|TestIdle' -scale -v -timeout 150m
 
-## cluster: the suites on real Kafka, Redis, ClickHouse, S3 and stripe-mock, found by KAFKA_BROKERS, REDIS_ADDR, CLICKHOUSE_URL,
-## S3_URL and STRIPE_URL, stopped and started by the scripts in SHOAL_SERVICES; Linux, root, iproute2
+## cluster: the suites on real Kafka, Redis, ClickHouse, S3, stripe-mock, mail server and OpenID Connect issuer, found by
+## KAFKA_BROKERS, REDIS_ADDR, CLICKHOUSE_URL, S3_URL, STRIPE_URL, SMTP_ADDR with SMTP_MAILDIR and SMTP_CA, and OIDC_ISSUER (the
+## example provider of zitadel/oidc), stopped and started by the scripts in SHOAL_SERVICES; Linux, root, iproute2
 CLUSTER := SHOAL_CLUSTER_SUITE=1 $(GO_TEST) $(VETTED) $(SHORT) -p 1 -count=1 -timeout 50m
 cluster: stores endtoend
 
@@ -167,7 +168,8 @@ OF_ROWS := '^Test(Export|ExportsGoOn|Download|KeptExports|KeptExportsOfLatestRun
 stores:
 	$(CLUSTER) -run 'TestRedis|ByRedis|OfRedis|ServersShare' ./pkg/cache ./apiserver
 	$(CLUSTER) -run 'S3|OfACluster' ./pkg/blobstore ./controlplane
-	$(CLUSTER) -run StripeMock ./apiserver/payment/stripe
+	$(CLUSTER) -run 'StripeMock|ARealMailServer|ARealIssuer' ./apiserver/payment/stripe ./apiserver/internal/mailer \
+	  ./apiserver/internal/oidc
 	$(CLUSTER) -run $(OF_ROWS) ./apiserver/api/data
 	$(CLUSTER) -run 'TestLargest(Site|Harvest)$$/^clickhouse$$' ./apiserver/api/sites ./apiserver/internal/harvest
 	$(if $(SHORT),,$(CLUSTER) -run TestCluster ./bench/measure)

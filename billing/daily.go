@@ -53,12 +53,14 @@ type DailyConfig struct {
 	Metrics *telemetry.Metrics
 }
 
-// Daily checks that the ledger agrees with the page records. It is one item of background work,
-// whose progress stores the check. So any billing node that holds the item can continue it.
+// Daily checks that the ledger agrees with the page records, and then with itself. It is one item
+// of background work, whose progress stores the check. So any billing node that holds the item can
+// continue it.
 type Daily struct {
-	config       DailyConfig
-	runs         prometheus.Counter
-	olderRecords uint64
+	config        DailyConfig
+	runs          prometheus.Counter
+	olderRecords  uint64
+	walkedEntries uint64
 }
 
 // check is the newest check, as stored in the item's progress. Times are Unix milliseconds. Runs
@@ -75,7 +77,9 @@ type check struct {
 	Found   []ids.ID // unequal runs, at most maxUnequal
 	Unequal int
 
-	Last finished // the previous check, while one is running
+	Counted bool // the runs are counted; the wallets are next
+	Wallets walk
+	Last    finished // the previous check, while one is running
 }
 
 // finished is the result of a check.
@@ -84,6 +88,7 @@ type finished struct {
 	Took    int64 // milliseconds
 	Unequal int
 	Found   []ids.ID
+	Books   int // differences between the ledger's accounts
 }
 
 // NewDaily makes the daily check.
@@ -94,7 +99,7 @@ func NewDaily(config DailyConfig) *Daily {
 	if config.Logger == nil {
 		config.Logger = slog.New(slog.DiscardHandler)
 	}
-	d := &Daily{config: config, olderRecords: olderRecords,
+	d := &Daily{config: config, olderRecords: olderRecords, walkedEntries: walkedEntries,
 		runs: config.Metrics.Counter("shoal_billing_recount_runs_total",
 			"Runs that the daily check compared with their page records.")}
 	d.measure(config.Metrics)
@@ -136,8 +141,8 @@ func (d *Daily) read(progress []byte) check {
 	return c
 }
 
-// advance begins a check that is due, and counts some runs of one that is under way. It returns how
-// long to rest; 0 means to go on. If it fails, the check stays as it was.
+// advance begins a check that is due, and continues one that is under way. It returns how long to
+// rest; 0 means to go on. If it fails, the check stays as it was.
 func (d *Daily) advance(ctx context.Context, c *check) (rest time.Duration, err error) {
 	now := d.config.Clock.Now()
 	due := d.lastDue(now)
@@ -146,8 +151,13 @@ func (d *Daily) advance(ctx context.Context, c *check) (rest time.Duration, err 
 			return due.Add(checkEvery).Sub(now), nil
 		}
 		c.startRound(now, d.olderRecords, d.config.Control.View().ArchivedTo())
+		c.Wallets.Left = d.walkedEntries
 	}
-	if err := d.batch(ctx, c); err != nil {
+	next := d.batch
+	if c.Counted {
+		next = d.walk
+	}
+	if err := next(ctx, c); err != nil {
 		return 0, err
 	}
 	if c.Running {
@@ -180,7 +190,7 @@ func (c *check) startRound(now time.Time, older, archived uint64) {
 		from = 0
 	}
 	*c = check{Began: now.UnixMilli(), Running: true, Since: since,
-		Older: from, Left: older, Newer: since, Last: c.Last}
+		Older: from, Left: older, Newer: since, Last: c.Last, Wallets: c.Wallets}
 }
 
 // batch counts some more runs. If it fails, it records none of them.
@@ -204,13 +214,7 @@ func (d *Daily) batch(ctx context.Context, noted *check) error {
 			return ctx.Err()
 		}
 	}
-	if !more {
-		now := d.config.Clock.Now().UnixMilli()
-		c.Running = false
-		c.Last = finished{Ended: now, Took: now - c.Began, Unequal: c.Unequal, Found: c.Found}
-		d.config.Logger.Info("billing: the ledger has been held against the page records",
-			"unequal", c.Unequal)
-	}
+	c.Counted = !more
 	if ctx.Err() == nil {
 		*noted = c
 	}

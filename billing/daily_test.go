@@ -179,15 +179,19 @@ func (c *checked) look(d *Daily) []ids.ID {
 	return c.store.read
 }
 
-// advance takes the check from one progress to the next until it rests or fails.
 func (c *checked) advance(ctx context.Context, d *Daily) error {
+	return advance(ctx, d, &c.check)
+}
+
+// advance takes a check from one progress to the next until it rests or fails.
+func advance(ctx context.Context, d *Daily, noted *check) error {
 	for {
-		next := c.check
+		next := *noted
 		rest, err := d.advance(ctx, &next)
 		if err != nil {
 			return err
 		}
-		if c.check = next; rest > 0 {
+		if *noted = next; rest > 0 {
 			return nil
 		}
 	}
@@ -389,7 +393,9 @@ func TestTheLargestCheckFits(t *testing.T) {
 	at := time.Now().UnixMilli()
 	all := check{Began: at, Running: true, Again: maxUnequal, Since: 1 << 62, Older: 1 << 62,
 		Left: 1 << 62, Newer: 1 << 62, Found: many, Unequal: 1 << 30,
-		Last: finished{Ended: at, Took: at, Unequal: 1 << 30, Found: many}}
+		Wallets: walk{Behind: strings.Repeat("<", 128), Left: 1 << 62, Unequal: 1 << 30,
+			Before: 1 << 30},
+		Last: finished{Ended: at, Took: at, Unequal: 1 << 30, Found: many, Books: 4}}
 	progress, err := json.Marshal(all)
 	if err != nil || len(progress) > work.MaxProgress {
 		t.Errorf("%d bytes: %v", len(progress), err)
@@ -408,11 +414,11 @@ func TestTwoOwnersRecountAtOnce(t *testing.T) {
 	var checks [2]check
 	c.store.hold = func() { // the other owner counts everything while the first is within a run
 		c.store.hold = func() {}
-		if _, err := second.advance(t.Context(), &checks[1]); err != nil {
+		if err := advance(t.Context(), second, &checks[1]); err != nil {
 			t.Error(err)
 		}
 	}
-	if _, err := first.advance(t.Context(), &checks[0]); err != nil {
+	if err := advance(t.Context(), first, &checks[0]); err != nil {
 		t.Fatal(err)
 	}
 	for i, check := range checks {

@@ -69,6 +69,10 @@ func (d *Daily) measure(to *telemetry.Metrics) {
 				}
 				return float64(c.Last.Unequal)
 			}).
+		Gauge("shoal_billing_books_unequal_accounts",
+			"Accounts of the ledger, such as wallets, that were not the sum of their entries in "+
+				"the newest daily check.",
+			func(c check) float64 { return float64(c.Last.Books + c.Wallets.unequal()) }).
 		Gauge("shoal_billing_recount_ended_timestamp_seconds",
 			"When the newest daily check ended, in Unix time; 0: never.",
 			func(c check) float64 { return float64(c.Last.Ended) / 1000 }).

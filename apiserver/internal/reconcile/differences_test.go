@@ -46,23 +46,23 @@ func (m *months) entry(but int) client.Entry {
 
 // Each kind of difference within the ledger is reported, whatever else is right.
 func TestDifferencesOfTheBooksAreNamed(t *testing.T) {
-	for want, change := range map[reconcile.Kind]func(m *months){
-		reconcile.Clearing: func(m *months) {
+	for want, change := range map[client.DifferenceKind]func(m *months){
+		client.ClearingDiffers: func(m *months) {
 			moveBooks(m, func(b *clienttest.Books) *int64 { return &b.Clearing })
 		},
-		reconcile.Unmatched: func(m *months) {
+		client.UnmatchedDiffers: func(m *months) {
 			moveBooks(m, func(b *clienttest.Books) *int64 { return &b.Unmatched })
 		},
-		reconcile.Books: func(m *months) {
+		client.BooksDiffer: func(m *months) {
 			moveBooks(m, func(b *clienttest.Books) *int64 { return new(int64) })
 		},
-		reconcile.FreeBooks: func(m *months) {
+		client.FreeBooksDiffer: func(m *months) {
 			moveBooks(m, func(b *clienttest.Books) *int64 { b.Adjustments++; return &b.FreeUsed })
 		},
-		reconcile.Balance: func(m *months) {
+		client.BalanceDiffers: func(m *months) {
 			spoilWallet(m, func(w *client.Wallet) { w.Available++ })
 		},
-		reconcile.PrefixSum: func(m *months) {
+		client.PrefixSumDiffers: func(m *months) {
 			entry := m.entry(1)
 			m.fake.Spoil(m, func(tx *clienttest.Tx) {
 				entry.BalanceAfter++
@@ -79,7 +79,7 @@ func TestDifferencesOfTheBooksAreNamed(t *testing.T) {
 		}
 		change(m)
 		if got := m.reconciled().Differences; len(got) != 1 || got[0].Kind != want ||
-			got[0].Here == got[0].Want || want == reconcile.PrefixSum && got[0].Subject !=
+			got[0].Here == got[0].Want || want == client.PrefixSumDiffers && got[0].Subject !=
 			m.entry(1).ID.String() {
 			t.Errorf("%s: %+v", want, got)
 		}
@@ -107,8 +107,8 @@ func TestGapsAreNamed(t *testing.T) {
 		}
 		change(m)
 		got := m.reconciled().Differences
-		if len(got) == 0 || slices.ContainsFunc(got, func(d reconcile.Difference) bool {
-			return d.Kind != reconcile.PrefixSum || d.Customer != "ann" || d.Here == d.Want
+		if len(got) == 0 || slices.ContainsFunc(got, func(d client.Difference) bool {
+			return d.Kind != client.PrefixSumDiffers || d.Customer != "ann" || d.Here == d.Want
 		}) {
 			t.Errorf("%s: %+v", name, got)
 		}

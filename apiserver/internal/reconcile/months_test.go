@@ -1,19 +1,25 @@
 package reconcile_test
 
 import (
+	"context"
 	"fmt"
+	"maps"
 	"testing"
 	"time"
 
 	"shoal.dev/shoal/apiserver/internal/reconcile"
+	"shoal.dev/shoal/billing"
 	"shoal.dev/shoal/controlplane/client"
 	"shoal.dev/shoal/pkg/ids"
+	"shoal.dev/shoal/pkg/model"
+	"shoal.dev/shoal/pkg/price"
+	"shoal.dev/shoal/pkg/rowstore"
 )
 
 // beside is what months has besides the ledger: stored pages, what the bank has ever told, and a
 // backup.
 type beside struct {
-	pages    map[ids.ID]map[uint32]bool // by run and seq
+	pages    map[ids.ID]map[uint32]model.Receipt // by run and seq
 	told     []client.Payload
 	invoices map[string]client.InvoiceStatus // as the bank has them
 	subs     map[string][]client.Contract    // by customer
@@ -24,30 +30,38 @@ type beside struct {
 // saved is a backup with the positions of runs.
 type saved struct {
 	state []byte
-	pages map[ids.ID]map[uint32]bool
+	pages map[ids.ID]map[uint32]model.Receipt
 	runs  []crawl
 }
 
 func newBeside() beside {
-	return beside{pages: map[ids.ID]map[uint32]bool{}, invoices: map[string]client.InvoiceStatus{},
-		subs: map[string][]client.Contract{}}
+	return beside{pages: map[ids.ID]map[uint32]model.Receipt{},
+		invoices: map[string]client.InvoiceStatus{}, subs: map[string][]client.Contract{}}
 }
 
 // keep records a stored page.
-func (b *beside) keep(job ids.ID, seq uint32) {
-	if b.pages[job] == nil {
-		b.pages[job] = map[uint32]bool{}
+func (b *beside) keep(page model.Receipt) {
+	if b.pages[page.Job] == nil {
+		b.pages[page.Job] = map[uint32]model.Receipt{}
 	}
-	b.pages[job][seq] = true
+	b.pages[page.Job][page.Unit.Seq] = page
 }
 
-func copied(pages map[ids.ID]map[uint32]bool) map[ids.ID]map[uint32]bool {
-	copied := map[ids.ID]map[uint32]bool{}
+// Recount implements billing.Recounter.
+func (b *beside) Recount(_ context.Context, job ids.ID) (rowstore.Recount, error) {
+	counted := rowstore.Recount{Quantity: map[string]uint64{}}
+	for _, page := range b.pages[job] {
+		counted.Delivered++
+		counted.Items += uint64(page.Items)
+		counted.Quantity[page.PriceRow] += uint64(page.Quantity)
+	}
+	return counted, nil
+}
+
+func copied(pages map[ids.ID]map[uint32]model.Receipt) map[ids.ID]map[uint32]model.Receipt {
+	copied := map[ids.ID]map[uint32]model.Receipt{}
 	for job, seqs := range pages {
-		copied[job] = map[uint32]bool{}
-		for seq := range seqs {
-			copied[job][seq] = true
-		}
+		copied[job] = maps.Clone(seqs)
 	}
 	return copied
 }
@@ -147,54 +161,41 @@ func (m *months) invoice() {
 	}
 }
 
-// recounted compares the entry of each closed run with its stored pages.
+// recounted compares the entry of each closed run and trial with its stored pages, as the recount
+// does.
 func (m *months) recounted() (runs int) {
 	m.Helper()
-	history, view := client.NewHistory(m.store), m.fake.View()
-	for index := uint64(0); ; {
-		jobs, err := history.ClosedAfter(m.Context(), view, index, 100)
+	for run, err := range billing.Recount(m.Context(), m.fake.View(), client.NewHistory(m.store),
+		&m.beside) {
 		if err != nil {
 			m.Fatal(err)
 		}
-		if len(jobs) == 0 {
-			return runs
+		if run.Undone {
+			continue
 		}
-		entries, err := history.EntriesOf(m.Context(), view, jobs)
-		if err != nil {
-			m.Fatal(err)
-		}
-		for _, job := range jobs {
-			index = job.Index
-			runs++
-			entry, pages, cost := entries[job.Entry], uint64(0), int64(0)
-			for _, line := range entry.Lines {
-				pages += line.Pages + line.FreePages + line.Unbilled
-				cost += int64(line.Pages) * line.UnitPrice
-			}
-			if pages != uint64(len(m.pages[job.ID])) || entry.Amount != -cost {
-				m.Errorf("run %s has %d pages stored, and its entry says %d, %d micros of %d",
-					job.ID, len(m.pages[job.ID]), pages, entry.Amount, -cost)
-			}
+		if runs++; !run.Equal() {
+			m.Errorf("%+v", run)
 		}
 	}
+	return runs
 }
 
 // TestMonths: whatever happens in months and in whatever order it is told, all agrees in the end:
 // ledger, provider, prefix sums and stored pages. As long as something is untold, exactly that is
-// reported. Launches, settles, top-ups, disputes, subscription moves, leader changes, archive and
-// restore all take part.
+// reported. Runs and trials at prices of all kinds take part, and so do top-ups, disputes,
+// subscription moves, leader changes, archive and restore.
 func TestMonths(t *testing.T) {
 	seeds := uint64(60)
 	if testing.Short() {
 		seeds = 12
 	}
-	recounted, restores := 0, 0
+	recounted, restores, rows := 0, 0, map[string]bool{}
 	for seed := range seeds {
 		t.Run(fmt.Sprint("seed ", seed), func(t *testing.T) {
 			m := newMonths(t, seed)
 			happens := []func(){m.pay, m.reverse, m.giveBack, func() { m.tell(3) }, m.adjust,
 				m.switchBilling, m.wait, func() { m.fake.Archive(t, m.store, m.r.IntN(3)) },
-				m.launch, m.subscribe, m.invoice, m.lead}
+				m.launch, m.reprice, m.subscribe, m.invoice, m.lead}
 			for range 300 {
 				switch n := m.r.IntN(20); {
 				case n < len(happens):
@@ -230,9 +231,21 @@ func TestMonths(t *testing.T) {
 			}
 			recounted += m.recounted()
 			restores += m.restores
+			for _, pages := range m.pages {
+				for _, page := range pages {
+					rows[page.PriceRow] = true
+				}
+			}
 		})
 	}
-	if uint64(recounted) < seeds || uint64(restores) < seeds/2 {
+	if uint64(recounted) < 5*seeds || uint64(restores) < seeds {
 		t.Errorf("%d runs and %d restores in %d months are too few", recounted, restores, seeds)
+	}
+	for _, row := range []string{model.Plain.PriceRow(), model.Render.PriceRow(),
+		model.EndpointRow(model.ProductPageTag), model.EndpointRow(model.WebsiteContacts),
+		price.DomainKey("shop.test")} {
+		if !rows[row] {
+			t.Errorf("no page was charged by %s", row)
+		}
 	}
 }

@@ -1,5 +1,5 @@
-// Package reconcile compares the ledger with the payment provider and checks that it is consistent.
-// It changes nothing. The recount (billing) checks that runs cost what their pages say.
+// Package reconcile compares the ledger with the payment provider, and with itself. It changes
+// nothing. The recount (billing) checks that runs cost what their pages say.
 package reconcile
 
 import (
@@ -14,41 +14,18 @@ import (
 	"shoal.dev/shoal/pkg/fault"
 )
 
-// Kind is the kind of a difference.
-type Kind string
-
-// The kinds of differences.
+// What differs between the ledger and the provider.
 const (
 	// PaymentMissing: the provider has a payment for this cluster that the ledger lacks.
-	PaymentMissing Kind = "PAYMENT_MISSING"
+	PaymentMissing client.DifferenceKind = "PAYMENT_MISSING"
 	// PaymentUnknown: a top-up was credited, but the provider has no such payment.
-	PaymentUnknown Kind = "PAYMENT_UNKNOWN"
-	PaymentAmount  Kind = "PAYMENT_AMOUNT"
+	PaymentUnknown client.DifferenceKind = "PAYMENT_UNKNOWN"
+	PaymentAmount  client.DifferenceKind = "PAYMENT_AMOUNT"
 	// ReversalMissing and ReversalUnknown are the same for refunds and disputes.
-	ReversalMissing Kind = "REVERSAL_MISSING"
-	ReversalUnknown Kind = "REVERSAL_UNKNOWN"
-	ReversalAmount  Kind = "REVERSAL_AMOUNT"
-	// Clearing: top-ups and reversals do not sum up to what the provider owes by the books.
-	Clearing Kind = "CLEARING"
-	// Unmatched is the same for payments that belong to nobody.
-	Unmatched Kind = "UNMATCHED"
-	// Books: all postings of money, or of free requests, do not sum up to 0.
-	Books     Kind = "BOOKS"
-	FreeBooks Kind = "FREE_BOOKS"
-	// Balance: a wallet is not the sum of its entries. PrefixSum: an entry's balance is not the sum
-	// of the entries up to it.
-	Balance   Kind = "BALANCE"
-	PrefixSum Kind = "PREFIX_SUM"
+	ReversalMissing client.DifferenceKind = "REVERSAL_MISSING"
+	ReversalUnknown client.DifferenceKind = "REVERSAL_UNKNOWN"
+	ReversalAmount  client.DifferenceKind = "REVERSAL_AMOUNT"
 )
-
-// Difference is a difference between the ledger and what it is compared with, in micros. For
-// FreeBooks it is in free requests.
-type Difference struct {
-	Kind       Kind
-	Customer   string // "": nobody
-	Subject    string // id of the payment, reversal or entry
-	Here, Want int64
-}
 
 // Bounds of a reconciliation.
 const (
@@ -66,21 +43,19 @@ type Report struct {
 	Reversals   int
 	Wallets     int
 	Entries     uint64
-	Differences []Difference
+	Differences []client.Difference
 	More        int // differences that are not listed
 }
 
-func (r *Report) differ(d Difference) {
-	if len(r.Differences) == MaxDifferences {
-		r.More++
-		return
-	}
-	r.Differences = append(r.Differences, d)
+func (r *Report) differ(found ...client.Difference) {
+	listed := min(len(found), MaxDifferences-len(r.Differences))
+	r.Differences = append(r.Differences, found[:listed]...)
+	r.More += len(found) - listed
 }
 
-func (r *Report) compare(kind Kind, customer, subject string, here, want int64) {
+func (r *Report) compare(kind client.DifferenceKind, customer, subject string, here, want int64) {
 	if here != want {
-		r.differ(Difference{Kind: kind, Customer: customer, Subject: subject, Here: here,
+		r.differ(client.Difference{Kind: kind, Customer: customer, Subject: subject, Here: here,
 			Want: want})
 	}
 }
@@ -106,11 +81,15 @@ func Run(ctx context.Context, reader client.Reader, history *client.History,
 	if there != nil {
 		r.againstProvider(view, there, from.UnixMilli(), to.UnixMilli())
 	}
-	r.books(view)
+	r.differ(client.CheckBooks(view)...)
 	for _, wallet := range view.Wallets() {
-		if err := r.wallet(ctx, view, history, wallet, maxWaiting); err != nil {
+		entries, found, err := history.CheckWallet(ctx, view, wallet)
+		if err != nil {
 			return r, fmt.Errorf("ledger of %s: %w", wallet.Customer, err)
 		}
+		r.Wallets++
+		r.Entries += entries
+		r.differ(found...)
 	}
 	return r, nil
 }
@@ -148,8 +127,8 @@ func (r *Report) againstProvider(view *client.View, there *movements, from, to i
 			r.compare(PaymentAmount, known.Customer, id, known.Paid, moved.Micros)
 		case view.IsOurs(moved.Cluster):
 			r.Payments++
-			r.differ(Difference{Kind: PaymentMissing, Customer: moved.Customer, Subject: id,
-				Want: moved.Micros})
+			r.differ(client.Difference{Kind: PaymentMissing, Customer: moved.Customer,
+				Subject: id, Want: moved.Micros})
 		}
 	}
 	for _, id := range slices.Sorted(maps.Keys(there.reversals)) {
@@ -162,52 +141,24 @@ func (r *Report) againstProvider(view *client.View, there *movements, from, to i
 		if known := view.Reversal(id); known != nil {
 			r.compare(ReversalAmount, topUp.Customer, id, known.Booked, moved.Micros)
 		} else {
-			r.differ(Difference{Kind: ReversalMissing, Customer: topUp.Customer, Subject: id,
-				Want: moved.Micros})
+			r.differ(client.Difference{Kind: ReversalMissing, Customer: topUp.Customer,
+				Subject: id, Want: moved.Micros})
 		}
 	}
 	view.EachTopUp(func(u *client.TopUp) bool {
 		if _, known := there.payments[u.Payment]; u.Paid > 0 && u.Payment != "" && !known &&
 			from <= u.EndedAt && u.EndedAt < to {
-			r.differ(Difference{Kind: PaymentUnknown, Customer: u.Customer, Subject: u.Payment,
-				Here: u.Paid})
+			r.differ(client.Difference{Kind: PaymentUnknown, Customer: u.Customer,
+				Subject: u.Payment, Here: u.Paid})
 		}
 		return true
 	})
 	view.EachReversal(func(known *client.Reversal) bool {
 		if _, told := there.reversals[known.ID]; known.Booked != 0 && !told &&
 			from <= known.ToldAt && known.ToldAt < to {
-			r.differ(Difference{Kind: ReversalUnknown, Subject: known.ID, Here: known.Booked})
+			r.differ(client.Difference{Kind: ReversalUnknown, Subject: known.ID,
+				Here: known.Booked})
 		}
 		return true
 	})
-}
-
-// books compares the accounts with what they stand for, and the sum of all with 0.
-func (r *Report) books(view *client.View) {
-	books := view.Books()
-	owed, nobodys := int64(0), int64(0)
-	count := func(status string, micros int64) {
-		owed += micros
-		if status == client.TopUpUnmatched {
-			nobodys += micros
-		}
-	}
-	view.EachTopUp(func(u *client.TopUp) bool { count(u.Status, u.Paid); return true })
-	view.EachReversal(func(known *client.Reversal) bool {
-		if u := view.TopUpOf(known.Payment); u != nil && u.Paid != 0 {
-			count(u.Status, -known.Booked)
-		}
-		return true
-	})
-	r.compare(Clearing, "", "", -books.Clearing, owed)
-	r.compare(Unmatched, "", "", books.Unmatched, nobodys)
-	money := books.Revenue + books.Adjustments + books.Clearing + books.Unmatched
-	free := books.FreeIssued + books.FreeUsed
-	for _, w := range view.Wallets() {
-		money += w.Balance()
-		free += w.Free + w.FreeHeld
-	}
-	r.compare(Books, "", "", money, 0)
-	r.compare(FreeBooks, "", "", free, 0)
 }

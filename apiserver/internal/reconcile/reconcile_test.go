@@ -19,6 +19,7 @@ import (
 	"shoal.dev/shoal/pkg/fault"
 	"shoal.dev/shoal/pkg/ids"
 	"shoal.dev/shoal/pkg/model"
+	"shoal.dev/shoal/pkg/price"
 	"shoal.dev/shoal/pkg/rowstore"
 )
 
@@ -60,11 +61,12 @@ type months struct {
 	beside   // besides the ledger
 }
 
-// crawl is an open run.
+// crawl is an open run or trial.
 type crawl struct {
-	job   ids.ID
-	links uint32
-	next  uint32
+	job    ids.ID
+	links  uint32
+	next   uint32
+	charge model.Charge
 }
 
 var customers = []string{"ann", "bob"}
@@ -177,16 +179,37 @@ func (m *months) switchBilling() {
 	m.fake.Must(m, client.PutSettings{BillingOff: &off})
 }
 
-// launch begins a run, unless money or another run prevents it.
+// launch begins a run or a trial, unless money or another run prevents it.
 func (m *months) launch() {
 	ref := customers[m.r.IntN(2)]
 	run := &crawl{job: m.ids.New(), links: 1 + uint32(m.r.IntN(8))}
-	_, err := m.fake.Propose(m.Context(), client.LaunchRun{Job: run.job, Entry: m.ids.New(),
-		Customer: ref, Scraper: m.scrapers[ref], List: m.ids.New(), Links: run.links,
-		Tiers: model.AllTiers}, nil)
-	if err == nil {
+	launch := client.LaunchRun{Job: run.job, Entry: m.ids.New(), Customer: ref,
+		Scraper: m.scrapers[ref], List: m.ids.New(), Links: run.links, Tiers: model.AllTiers}
+	if m.r.IntN(2) == 0 {
+		tag := []string{"", model.ProductPageTag, model.WebsiteContacts}[m.r.IntN(3)]
+		endpoint, _ := model.EndpointOf(tag)
+		run.links, run.charge = 1, endpoint.Charge
+		launch.Scraper, launch.Links, launch.Charge = ids.ID{}, 1, run.charge
+		launch.Trial = &client.Trial{Source: model.SourcePreviewURL,
+			Recipe: model.Recipe{Type: model.SingleProduct, Endpoint: tag}}
+	}
+	if _, err := m.fake.Propose(m.Context(), launch, nil); err == nil {
 		m.runs = append(m.runs, run)
 	}
+}
+
+// reprice sets the prices of later runs, and one of a domain.
+func (m *months) reprice() {
+	now := m.fake.View().CurrentPrices()
+	rows := slices.Clone(now.Rows)
+	if len(rows.Domains()) == 0 {
+		rows = append(rows, price.Row{RowKey: price.DomainKey("shop.test"), Kind: price.Domain,
+			Label: "shop"})
+	}
+	for i := range rows {
+		rows[i].Micros = int64(m.r.IntN(1_000))
+	}
+	m.fake.Must(m, client.SetPrices{Version: now.Version, Rows: rows})
 }
 
 // crawl settles a page of a run, sometimes twice, or ends the run.
@@ -205,15 +228,17 @@ func (m *months) crawl() {
 		m.runs = slices.Delete(m.runs, at, at+1)
 		return
 	}
-	held := m.fake.View().Wallet(job.Customer).Out
-	m.fake.Dispatch(m, run.job, run.next)
-	if m.fake.View().Wallet(job.Customer).Out > held {
-		m.keep(run.job, run.next)
+	receipt := model.Receipt{Job: run.job, Unit: model.Unit{Seq: run.next},
+		Outcome: model.Errored, Last: true}
+	granted, domain := m.fake.DispatchAt(m, run.job, run.next, byte(m.r.IntN(2)))
+	if tiers := granted.Tiers(); len(tiers) > 0 && m.r.IntN(8) > 0 {
+		receipt.Outcome, receipt.Items = model.Delivered, uint32(1+m.r.IntN(3))
+		receipt.PriceRow, receipt.Quantity =
+			run.charge.At(domain).Of(tiers[m.r.IntN(len(tiers))])
+		m.keep(receipt)
 	}
-	receipts := []model.Receipt{{Job: run.job, Unit: model.Unit{Seq: run.next},
-		Outcome: model.Delivered, PriceRow: "tier:plain", Quantity: 1, Items: 1, Last: true}}
 	for range 1 + m.r.IntN(2) {
-		if err := m.fake.Settle(m.Context(), receipts, nil); err != nil {
+		if err := m.fake.Settle(m.Context(), []model.Receipt{receipt}, nil); err != nil {
 			m.Fatal(err)
 		}
 	}
@@ -239,7 +264,7 @@ func (m *months) reconciled() reconcile.Report {
 
 // Each kind of difference with the provider is reported, with its customer and subject.
 func TestDifferencesAreNamed(t *testing.T) {
-	for want, change := range map[reconcile.Kind]func(m *months){
+	for want, change := range map[client.DifferenceKind]func(m *months){
 		reconcile.PaymentMissing: func(m *months) { m.bank.notices = nil; m.pay() },
 		reconcile.PaymentUnknown: func(m *months) { clear(m.bank.moved) },
 		reconcile.PaymentAmount: func(m *months) {

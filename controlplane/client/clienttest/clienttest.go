@@ -189,6 +189,19 @@ func (c *Client) Dispatch(t testing.TB, job ids.ID, seqs ...uint32) {
 	c.Must(t, command.ExtendWindowPayload{Runs: []command.WindowRun{{Job: job, Seqs: seqs}}})
 }
 
+// DispatchAt dispatches a link whose domain's price row is at a place of the run's prices; 0: none.
+// It returns the tiers that the money covers, empty if it covers no page, and the key of that row.
+func (c *Client) DispatchAt(t testing.TB, job ids.ID, seq uint32, place byte) (model.TierSet,
+	string) {
+	t.Helper()
+	window := c.Must(t, command.ExtendWindowPayload{Runs: []command.WindowRun{{Job: job,
+		Seqs: []uint32{seq}, Priced: []byte{place}}}}).(command.Window)
+	if len(window.Grants) == 0 {
+		return 0, ""
+	}
+	return window.Grants[0].Tiers, window.Grants[0].Domain
+}
+
 // CloseRun closes a run with nothing out that has ended or whose links are all settled.
 func (c *Client) CloseRun(t testing.TB, job ids.ID) {
 	t.Helper()

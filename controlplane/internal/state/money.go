@@ -111,6 +111,17 @@ func (v *View) Wallet(customer string) *Wallet { return walletsTable.first(v, "i
 // Wallets lists all wallets by customer.
 func (v *View) Wallets() []*Wallet { return walletsTable.all(v, "id_prefix") }
 
+// WalletAfter returns the wallet that follows a customer's ("": the first), nil when none does.
+func (v *View) WalletAfter(customer string) (next *Wallet) {
+	walletsTable.from(v, func(w *Wallet) bool {
+		if w.Customer != customer {
+			next = w
+		}
+		return next == nil
+	}, "id", customer)
+	return next
+}
+
 // PutWallet adds or replaces a wallet.
 func (t *Tx) PutWallet(w *Wallet) { walletsTable.put(t, w) }
 

@@ -1,4 +1,4 @@
-package reconcile
+package client_test
 
 import (
 	"testing"
@@ -25,17 +25,18 @@ func TestWaitingIsBounded(t *testing.T) {
 		Spec: model.Scraper{Name: "s", Type: model.SingleProduct}})
 	fake.Must(t, client.LaunchRun{Job: job, Entry: made.New(), Customer: "ann", Scraper: scraper,
 		List: made.New(), Links: 1, Tiers: model.TiersOf(model.Plain)})
-	for range entriesAtOnce + 200 { // entries read together wait together
+	for range client.EntriesAtOnce + 200 { // entries read together wait together
 		fake.Must(t, client.AdjustWallet{Customer: "ann", Entry: made.New(), Amount: 5})
 	}
 	fake.Must(t, client.StopRun{Customer: "ann", Job: job})
 	fake.CloseRun(t, job)
 	history := client.NewHistory(&rowstoretest.Archive{})
-	for most, refused := range map[int]bool{entriesAtOnce - 1: true, entriesAtOnce: false} {
-		var r Report
-		err := r.wallet(t.Context(), fake.View(), history, fake.View().Wallet("ann"), most)
-		if refused != (fault.CodeOf(err) == fault.LimitReached) || len(r.Differences) > 0 {
-			t.Errorf("at most %d wait: %v, %+v", most, err, r.Differences)
+	for most, refused := range map[int]bool{client.EntriesAtOnce - 1: true,
+		client.EntriesAtOnce: false} {
+		_, found, err := client.CheckWalletWithin(history, t.Context(), fake.View(),
+			fake.View().Wallet("ann"), most)
+		if refused != (fault.CodeOf(err) == fault.LimitReached) || len(found) > 0 {
+			t.Errorf("at most %d wait: %v, %+v", most, err, found)
 		}
 	}
 }

@@ -164,12 +164,13 @@ cluster: stores endtoend
 # What the API asks the row store about rows: tests that run on both.
 OF_ROWS := '^Test(Export|ExportsGoOn|Download|KeptExports|KeptExportsOfLatestRuns|PutCategory|ReadByCategory|ReadsOfASharedGroup|SharedScraperThatWasMoved|Receipt|ReceiptGoesWithItsRow|DeleteRun|DeleteRunUnderWay|DeleteWithData|DeleteGroup|CursorsOfHeldRuns|CursorsOfChangedRetention|CursorsOfExpiringRuns|CursorsOfPassedOverRuns|CursorsOfRetainedRuns|CursorsOfDeletedRows|CursorsOfRunsOfDeletedOnes|ReadByCursor|Group)$$'
 
-# What one service holds, by itself: its tests mostly wait for it. Short runs do not measure a cluster.
+# What one service holds, by itself: its tests mostly wait for it. Short runs do not measure a cluster, and need no mail server
+# and no issuer.
 stores:
 	$(CLUSTER) -run 'TestRedis|ByRedis|OfRedis|ServersShare' ./pkg/cache ./apiserver
 	$(CLUSTER) -run 'S3|OfACluster' ./pkg/blobstore ./controlplane
-	$(CLUSTER) -run 'StripeMock|ARealMailServer|ARealIssuer' ./apiserver/payment/stripe ./apiserver/internal/mailer \
-	  ./apiserver/internal/oidc
+	$(CLUSTER) -run StripeMock ./apiserver/payment/stripe
+	$(if $(SHORT),,$(CLUSTER) -run 'ARealMailServer|ARealIssuer' ./apiserver/internal/mailer ./apiserver/internal/oidc)
 	$(CLUSTER) -run $(OF_ROWS) ./apiserver/api/data
 	$(CLUSTER) -run 'TestLargest(Site|Harvest)$$/^clickhouse$$' ./apiserver/api/sites ./apiserver/internal/harvest
 	$(if $(SHORT),,$(CLUSTER) -run TestCluster ./bench/measure)

@@ -20,8 +20,8 @@ RACE     := CGO_ENABLED=1 $(GO_TEST) $(VETTED) -race -gcflags=modernc.org/...=-r
 CC_FOUND := $(shell command -v $$(go env CC))
 RACY     := /(cmd|controlplane|fetcher|ingest|billing|apiserver|pkg/stream|pkg/cache|pkg/blobstore|pkg/egress|pkg/rowstore|pkg/telemetry|pkg/turns)(/|$$)
 SERIAL   := /(controlplane/internal/simulation|controlplane/internal/fsm|apiserver/internal/sitemap)$$
-TOOLS    := ./apiserver/portal ./fetcher ./fetcher/internal/chromium ./fetcher/internal/web
-TOOLED   := 'Browser'
+TOOLS    := ./apiserver ./apiserver/portal ./fetcher ./fetcher/internal/chromium ./fetcher/internal/web
+TOOLED   := 'Browser|OtherClients'
 # Tests that do one thing after the other, and the guards, which ask a fetcher for one forbidden address after the other. They
 # compute: the race detector takes four times as long over them, and sees what it sees in the tests beside them.
 LONE     := ./apiserver ./apiserver/agents ./apiserver/api/runs ./apiserver/api/uploads ./apiserver/internal/export ./apiserver/internal/operation ./apiserver/internal/reconcile ./cmd/shoal ./cmd/shoal/internal/trail ./controlplane/internal/leadership ./controlplane/internal/state ./fetcher ./fetcher/internal/llm ./ingest ./pkg/rowstore/clickhouse ./pkg/rowstore/sqlite
@@ -38,7 +38,7 @@ RACED     = ./ingest ./apiserver/api/data ./apiserver/api/runs ./pkg/rowstore/sq
   $$(go list ./... | grep -E '$(RACY)' | grep -vE '$(SERIAL)|$(CALM)' | grep -v '/controlplane$$')
 UNRACED   = ./e2e $$(go list ./... | grep -E '$(SERIAL)|$(CALM)'; go list ./... | grep -vE '$(RACY)')
 
-.PHONY: run build test whole tooled check race elections lone raced browser bounds bench hot peers bench-peers simulation guards exactness crash crash-stores archive scale scale-stores cluster stores endtoend faults failover cluster-scale watched upgrade capacity deployment alerts describe conformance clients clients-test readback lint fuzz nightly clean
+.PHONY: run build test whole bare tooled check race elections lone raced browser bounds bench hot peers bench-peers simulation guards exactness crash crash-stores archive scale scale-stores cluster stores endtoend faults failover cluster-scale watched upgrade capacity deployment alerts describe conformance clients clients-test readback lint fuzz nightly clean
 
 ## run: build, serve, and run the demo before your eyes (data in ./data, Ctrl-C stops)
 run: build
@@ -65,6 +65,10 @@ endif
 whole:
 	env -u KAFKA_BROKERS -u REDIS_ADDR -u CLICKHOUSE_URL -u S3_URL -u STRIPE_URL -u SMTP_ADDR -u OIDC_ISSUER -u CRASH_SHARE \
 	  $(GO_TEST) $(VETTED) -timeout 1h ./...
+
+## bare: make test as on a fresh machine, in a clone, with nothing but Go, git and make
+bare:
+	.ci/bare make test
 
 # The tests of the race detector's packages that look for tools, where there may be none. The service, too, looks for a browser
 # when it starts: not where cmd starts it in tests, but in those of e2e.
@@ -283,7 +287,7 @@ fuzz:
 
 ## nightly: what is too long for each commit, on the services that make cluster finds: hours.
 ## SEEDS, FUZZTIME, KILLS, FAULTS, FAULT_SEEDS and OUTAGE shorten a night
-nightly: whole race cluster browser bounds hot simulation guards exactness crash crash-stores archive scale scale-stores readback deployment describe conformance clients-test fuzz failover watched upgrade faults
+nightly: bare whole race cluster browser bounds hot simulation guards exactness crash crash-stores archive scale scale-stores readback deployment describe conformance clients-test fuzz failover watched upgrade faults
 
 clean:
 	rm -rf bin

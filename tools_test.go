@@ -90,17 +90,69 @@ func madeOf(t *testing.T, name string) string {
 	return strings.ReplaceAll(string(found[1]), "$$", "$")
 }
 
-// looksForTools says whether a function looks for a browser, the only tool that tests of these
-// packages need.
+// looking are the functions that look for a tool.
+var looking = []string{"browser.Path", "tool.Need", "exec.LookPath"}
+
+// looksForTools says whether a function looks for a tool: a test that has none may skip, and must
+// leave nothing open then.
 func looksForTools(f *ast.FuncDecl) (looks bool) {
 	ast.Inspect(f, func(n ast.Node) bool {
-		if selected, ok := n.(*ast.SelectorExpr); ok {
-			id, ok := selected.X.(*ast.Ident)
-			looks = looks || ok && id.Name == "browser" && selected.Sel.Name == "Path"
-		}
+		looks = looks || slices.Contains(looking, selectorOf(n))
 		return true
 	})
 	return looks
+}
+
+// selectorOf returns what a node selects of a package, such as exec.LookPath; "": nothing.
+func selectorOf(n ast.Node) string {
+	s, ok := n.(*ast.SelectorExpr)
+	if !ok {
+		return ""
+	}
+	if id, ok := s.X.(*ast.Ident); ok {
+		return id.Name + "." + s.Sel.Name
+	}
+	return ""
+}
+
+// suiteTools are tools that only suites with a machine of their own look for.
+var suiteTools = map[string]string{"prometheus": "make watched"}
+
+// TestWhatIsLookedForIsTold: the last line of make test names every tool that tests may lack. What
+// tool.Need looks for is tested there.
+func TestWhatIsLookedForIsTold(t *testing.T) {
+	text, err := os.ReadFile("Makefile")
+	if err != nil {
+		t.Fatal(err)
+	}
+	told := strings.Fields(madeOf(t, "BROWSERS"))
+	for _, name := range regexp.MustCompile(`command -v ([\w-]+)`).FindAllSubmatch(text, -1) {
+		told = append(told, string(name[1]))
+	}
+	seen := 0
+	for _, s := range sources(t) {
+		if !s.test && !forTests(s.dir) {
+			continue
+		}
+		ast.Inspect(s.file, func(n ast.Node) bool {
+			call, ok := n.(*ast.CallExpr)
+			if !ok || selectorOf(call.Fun) != "exec.LookPath" {
+				return true
+			}
+			if name, ok := call.Args[0].(*ast.BasicLit); ok {
+				seen++
+				name := strings.Trim(name.Value, "`\"")
+				if !slices.Contains(told, name) && suiteTools[name] == "" {
+					t.Errorf("%s looks for %s, which LEFT_OUT in the Makefile does not tell", s.path,
+						name)
+				}
+			}
+			return true
+		})
+	}
+	if seen < 2 {
+		t.Fatalf("only %d searches are seen", seen)
+	}
 }
 
 // ofSQLite are crash tests that do not involve the row store, and one that copies its directory.

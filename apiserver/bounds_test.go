@@ -40,8 +40,6 @@ var shownElsewhere = map[string]string{
 	"svc_list_notifications":        "200 of 2 KiB at most",
 	"svc_list_sitemaps":             "200 of 18 KiB at most",
 	"svc_list_kept_exports":         "20 of 1,200 bytes at most",
-	"svc_create_scraper_site":       "1,000 links of 8 KiB at most",
-	"svc_list_scraper_site_links":   "1,000 links of 8 KiB at most",
 	"svc_list_webhooks":             "10 of 2 KiB at most",
 	"svc_list_grants":               "2,000 of 300 bytes at most",
 	"svc_list_passkeys":             "20 of 300 bytes at most",
@@ -93,6 +91,13 @@ var shownElsewhere = map[string]string{
 	"svc_update_scraper_retention":  "one object, of one body",
 	"svc_get_scraper":               "one object, of one body, and a schema",
 	"svc_get_scraper_v2":            "one object, of one body, and a schema",
+
+	"svc_admin_preview_remove_customer":  "ten warnings of one sentence at most",
+	"svc_preview_delete_category":        "ten warnings of one sentence at most",
+	"svc_preview_delete_customer_schema": "ten warnings of one sentence at most",
+	"svc_preview_delete_group":           "ten warnings of one sentence at most",
+	"svc_preview_delete_run_data":        "ten warnings of one sentence at most",
+	"svc_preview_delete_scraper":         "ten warnings of one sentence at most",
 }
 
 // TestEveryListIsBounded fills every list with as many of the largest objects as are allowed, or as
@@ -100,14 +105,15 @@ var shownElsewhere = map[string]string{
 // An operation that answers an array and is in neither table fails the test.
 func TestEveryListIsBounded(t *testing.T) {
 	const recounted = 100_000
-	s := apitest.Start(t, func(config *apiserver.Config) { config.Recount = manyRuns(recounted) })
+	s := apitest.Start(t, apitest.WithStore(apitest.NewStore(t)),
+		func(config *apiserver.Config) { config.Recount = manyRuns(recounted) })
 	l := &lists{Server: s, t: t, group: s.NewGroup(t, "alice", "g")}
 	filled := map[string]func(){
 		"svc_list_scrapers": func() {
 			l.byCursor("/api/scraper/list?limit=1000", l.fillScrapers(40))
 		},
 		"svc_list_groups": func() {
-			l.streamed(apitest.Reader, "GET /api/scraper/group/list",
+			l.streamed(apitest.Reader, "GET /api/scraper/group/list", "",
 				l.fillGroups(1_500))
 		},
 		"svc_list_keys": func() {
@@ -149,9 +155,23 @@ func TestEveryListIsBounded(t *testing.T) {
 			l.whole(apitest.Reader, "GET /api/wallet/transactions?size=100", "content",
 				l.fillWallet(100))
 		},
+		"svc_list_scraper_site_links": func() {
+			l.streamed(apitest.Reader, "GET /api/scraper/site/"+l.fillSite().Text("id")+
+				"/links?size=1000", "content", sitePage)
+		},
+		"svc_create_scraper_site": func() {
+			a := l.fillSite()
+			if len(a.Body) > mostAnswer || a.Text("linksTruncated") != "true" {
+				l.t.Errorf("%d bytes: %.200s", len(a.Body), a.Body)
+			}
+		},
+		"svc_get_scraper_site": func() {
+			l.whole(apitest.Reader, "GET /api/scraper/"+l.fillSite().Text("scraperRef")+"/site",
+				"links", 0)
+		},
 		// This many runs take years to make; only one is held in memory.
 		"svc_admin_recount": func() {
-			l.streamed(apitest.Admin, "POST /api/admin/billing/recount", recounted)
+			l.streamed(apitest.Admin, "POST /api/admin/billing/recount", "", recounted)
 		},
 	}
 	for _, id := range operationsThatList(t) {
@@ -184,12 +204,14 @@ func manyRuns(n int) func(context.Context, *client.View) iter.Seq2[apiserver.Rec
 	}
 }
 
-// operationsThatList are the operations that answer an array, or have one among their members.
+// operationsThatList are the operations that answer an array, or have one among their members or
+// among the members of these.
 func operationsThatList(t *testing.T) []string {
 	t.Helper()
 	type schema struct {
 		Ref        string `json:"$ref"`
 		Type       any    `json:"type"`
+		AnyOf      []json.RawMessage
 		Properties map[string]json.RawMessage
 	}
 	var document struct {
@@ -208,11 +230,17 @@ func operationsThatList(t *testing.T) []string {
 	if err != nil {
 		t.Fatal(err)
 	}
-	read := func(text json.RawMessage) (s schema, isArray bool) {
+	var read func(text json.RawMessage) (s schema, isArray bool)
+	read = func(text json.RawMessage) (s schema, isArray bool) {
 		for {
 			s = schema{}
 			if err := json.Unmarshal(text, &s); err != nil {
 				t.Fatal(err)
+			}
+			for _, one := range s.AnyOf {
+				if of, isArray := read(one); isArray || len(of.Properties) > 0 {
+					return of, isArray // the other one is null
+				}
 			}
 			if s.Ref == "" {
 				types, _ := json.Marshal(s.Type) // it was decoded from JSON
@@ -221,6 +249,14 @@ func operationsThatList(t *testing.T) []string {
 			text = document.Components.Schemas[s.Ref[strings.LastIndex(s.Ref, "/")+1:]]
 		}
 	}
+	var hasArray func(text json.RawMessage, levels int) bool
+	hasArray = func(text json.RawMessage, levels int) bool {
+		of, isArray := read(text)
+		for _, property := range of.Properties {
+			isArray = isArray || levels > 0 && hasArray(property, levels-1)
+		}
+		return isArray
+	}
 	var found []string
 	for _, methods := range document.Paths {
 		for _, op := range methods {
@@ -228,12 +264,7 @@ func operationsThatList(t *testing.T) []string {
 			if !ok {
 				continue
 			}
-			answer, lists := read(content.Schema)
-			for _, property := range answer.Properties {
-				_, isArray := read(property)
-				lists = lists || isArray
-			}
-			if lists && !slices.Contains(found, op.OperationID) {
+			if hasArray(content.Schema, 2) && !slices.Contains(found, op.OperationID) {
 				found = append(found, op.OperationID)
 			}
 		}
@@ -247,6 +278,7 @@ type lists struct {
 	*apitest.Server
 	t     *testing.T
 	group ids.ID
+	site  apitest.Answer
 }
 
 // name makes a unique name of the greatest length.
@@ -356,14 +388,39 @@ func (l *lists) fillWallet(n int) int {
 	return n
 }
 
+// sitePage is the most links of one answer.
+const sitePage = 1_000
+
+// fillSite returns a site with links of the greatest length. JSON escapes each character.
+func (l *lists) fillSite() apitest.Answer {
+	if l.site.Status != 0 {
+		return l.site
+	}
+	var lines strings.Builder
+	for i := range sitePage {
+		address := fmt.Sprint("https://shop.test/", i)
+		fmt.Fprintf(&lines, `{"url":%q,"curl":"%s"}`+"\n", address,
+			strings.Repeat(`\u0001`, 8<<10-len(address)))
+	}
+	l.site = l.Call(l.t, apitest.Scenario{As: apitest.User,
+		Do: "PUT /api/scraper/site?name=s&scraperRef=" + l.scraper(5_000, 0).String(),
+		Header: map[string]string{"Content-Type": "application/x-ndjson",
+			"Idempotency-Key": "largest"}, Body: lines.String(), Status: 200})
+	return l.site
+}
+
+// items is a list in an answer.
+func items(a apitest.Answer, member string) []any {
+	value, _ := a.At(member)
+	list, _ := value.([]any)
+	return list
+}
+
 // whole reads a list that is one answer. member is where the list is in it; "": it is the answer.
 func (l *lists) whole(as, do, member string, want int) {
 	l.t.Helper()
 	a := l.Call(l.t, apitest.Scenario{As: as, Do: do})
-	items, _ := a.JSON.([]any)
-	if of, is := a.JSON.(map[string]any); is {
-		items, _ = of[member].([]any)
-	}
+	items := items(a, member)
 	if a.Status != 200 || len(items) != want || len(a.Body) > mostAnswer {
 		l.t.Errorf("%s: status %d, %d of %d in %d bytes", do, a.Status, len(items), want,
 			len(a.Body))
@@ -371,10 +428,11 @@ func (l *lists) whole(as, do, member string, want int) {
 }
 
 // streamed reads a list that is sent while it is made, so that its length is not known in advance.
-func (l *lists) streamed(as, do string, want int) {
+// member is as for whole.
+func (l *lists) streamed(as, do, member string, want int) {
 	l.t.Helper()
 	a := l.Call(l.t, apitest.Scenario{As: as, Do: do})
-	if items, _ := a.JSON.([]any); a.Status != 200 || len(items) != want ||
+	if items := items(a, member); a.Status != 200 || len(items) != want ||
 		a.Header.Get("Content-Length") != "" {
 		l.t.Errorf("%s: status %d, %d of %d, length %q", do, a.Status, len(items), want,
 			a.Header.Get("Content-Length"))

@@ -65,7 +65,7 @@ func (s *Server) catalog(document, agentDocument func() ([]byte, error)) []resou
 		runs.Resource{Launcher: launcher, Trials: trials, Client: c.Client, Clock: c.Clock,
 			ExchangeRates: c.ExchangeRates, KeepsBodies: c.Blobs != nil},
 		previews.Resource{Trials: trials, Clock: c.Clock, ExchangeRates: c.ExchangeRates,
-			Places: turns.New(previews.MostPages, c.Clock)},
+			Places: turns.New(previews.MostPages, c.Clock), Reader: c.Reader},
 		s.uploads(),
 		jobs.Resource{Client: c.Client, Store: c.Store, History: history, Clock: c.Clock},
 		s.rows(),

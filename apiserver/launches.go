@@ -60,7 +60,7 @@ func (s *Server) Harvests(sender HarvestSender, hostRate float64,
 	point func(name string)) work.Kind {
 	c := &s.config
 	return harvest.Kind(harvest.Config{Client: c.Client, Store: c.Store, Sender: sender,
-		HostRate: hostRate, Clock: c.Clock, IDs: c.IDs, Point: point})
+		Reader: c.Reader, HostRate: hostRate, Clock: c.Clock, IDs: c.IDs, Point: point})
 }
 
 // HarvestSender makes one HTTP exchange.

@@ -43,6 +43,7 @@ import (
 	"shoal.dev/shoal/pkg/fault"
 	"shoal.dev/shoal/pkg/ids"
 	"shoal.dev/shoal/pkg/model"
+	"shoal.dev/shoal/pkg/reading"
 	"shoal.dev/shoal/pkg/rowstore"
 	"shoal.dev/shoal/pkg/rules/ecb"
 	"shoal.dev/shoal/pkg/telemetry"
@@ -136,7 +137,9 @@ type Config struct {
 	// Blobs holds kept exports, uploads and parts of files; nil: there are none.
 	Blobs uploads.Blobs
 	// Disk is the disk of DataDir. Bodies leave its floor free, or 1 GiB if it is nil.
-	Disk   *telemetry.Disk
+	Disk *telemetry.Disk
+	// Reader guards the reading of pages and sitemaps; nil: one that keeps none.
+	Reader *reading.Guard
 	Logger *slog.Logger
 	// Metrics is what the server counts in and /metrics shows; nil: the server makes its own.
 	Metrics *telemetry.Metrics
@@ -200,6 +203,9 @@ func (c *Config) setDefaults() {
 				yield(RecountedRun{}, fault.New(fault.Unavailable, "this process cannot recount"))
 			}
 		}
+	}
+	if c.Reader == nil {
+		c.Reader = reading.New("apiserver", reading.Config{Clock: c.Clock, Logger: c.Logger})
 	}
 	if c.Operator == nil {
 		c.Operator = noOperator{}

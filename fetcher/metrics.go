@@ -24,6 +24,9 @@ func (f *Fetcher) measure(to *telemetry.Metrics) {
 		Counter("shoal_fetcher_leases_lapsed_total",
 			"Shards dropped because their lease had lapsed.",
 			func(c Counts) float64 { return float64(c.Lapsed) }).
+		Counter("shoal_fetcher_pages_refused_total", "Pages whose rows the log refused for "+
+			"their size. They are errors of their links.",
+			func(c Counts) float64 { return float64(c.Refused) }).
 		Counter("shoal_fetcher_heartbeat_failures_total", "Heartbeats that got no answer.",
 			func(c Counts) float64 { return float64(c.LostBeats) }).
 		Gauge("shoal_fetcher_tasks_open", "Open tasks.",

@@ -1789,7 +1789,7 @@ export interface paths {
         };
         /**
          * Returns the site of a scraper, or null
-         * @description Links are left out if there are more than 1,000.
+         * @description Links are left out if there are more than 1,000, or more than 4 MiB of them.
          */
         get: operations["svc_get_scraper_site"];
         put?: never;
@@ -3707,9 +3707,9 @@ export interface components {
             /** @description Empty or omitted: the scraper's existing site, or a new one */
             id: string;
             readonly linkCount: number;
-            /** @description All the site's links. An answer leaves them out if there are more than 1,000. */
+            /** @description All the site's links. An answer leaves them out if there are more than 1,000, or more than 4 MiB of them as JSON. */
             links?: components["schemas"]["SiteLink"][];
-            /** @description True if links was left out because there are more than 1,000; read them by page */
+            /** @description True if links was left out because they are too many or too long; read them by page */
             readonly linksTruncated: boolean;
             name: string;
             /** @description Id of the scraper whose runs read the links */
@@ -3723,9 +3723,9 @@ export interface components {
             /** @description Empty or omitted: the scraper's existing site, or a new one */
             id?: string | null;
             readonly linkCount?: number | null;
-            /** @description All the site's links. An answer leaves them out if there are more than 1,000. */
+            /** @description All the site's links. An answer leaves them out if there are more than 1,000, or more than 4 MiB of them as JSON. */
             links: components["schemas"]["SiteLinkInput"][];
-            /** @description True if links was left out because there are more than 1,000; read them by page */
+            /** @description True if links was left out because they are too many or too long; read them by page */
             readonly linksTruncated?: boolean | null;
             name: string;
             /** @description Id of the scraper whose runs read the links */

@@ -104,6 +104,7 @@ func costlyPages() map[string]Page {
 		"$[?search(@, '" + slow + "')]": page("application/json", `["`+long+`"]`),
 		"div:has(i)": page("text/html",
 			strings.Repeat("<div>", 400)+strings.Repeat("<p>a</p>", 20_000)),
+		":has(:has(:has(:has(.y))))": page("text/html", strings.Repeat("<div>", 400)),
 		"//*[sum(preceding::*) > 99]": page("text/html",
 			strings.Repeat("<p>a</p>", 20_000)),
 		"$..[?count(@..*) > 99999]": page("application/json",

@@ -1,6 +1,7 @@
 package filter_test
 
 import (
+	"context"
 	"fmt"
 
 	"shoal.dev/shoal/pkg/filter"
@@ -14,8 +15,9 @@ func ExampleParse() {
 		fmt.Println(err)
 		return
 	}
-	fmt.Println(filter.Match(node, map[string]any{"price": "12.50", "title": "Armchair"}))
-	fmt.Println(filter.Match(node, map[string]any{"price": "9.90", "stock": true}))
+	budget := filter.NewBudget(context.Background())
+	fmt.Println(filter.Match(budget, node, map[string]any{"price": "12.50", "title": "Armchair"}))
+	fmt.Println(filter.Match(budget, node, map[string]any{"price": "9.90", "stock": true}))
 	// Output:
 	// true
 	// false

@@ -189,8 +189,34 @@ func TestMatch(t *testing.T) {
 		if err != nil {
 			t.Fatalf("%s: %v", test.filter, err)
 		}
-		if got := filter.Match(node, decoded); got != test.want {
+		if got := filter.Match(paid(t), node, decoded); got != test.want {
 			t.Errorf("%s: got %v", test.filter, got)
+		}
+	}
+}
+
+func paid(t *testing.T) *pattern.Budget {
+	return filter.NewBudget(t.Context())
+}
+
+// Patterns are paid wherever they stand in a filter, until the budget is exhausted.
+func TestPatternsOfAFilterArePaid(t *testing.T) {
+	compare := `{"a":{"regex":"` + strings.Repeat("a{0,999}", 3) + `z"}}`
+	doc := map[string]any{"a": strings.Repeat("b", 6_000)}
+	for _, text := range []string{compare, `{"$and":[` + compare + `]}`, `{"$or":[` + compare + `]}`,
+		`{"$nor":[` + compare + `]}`} {
+		node, err := filter.Parse([]byte(text))
+		if err != nil {
+			t.Fatal(err)
+		}
+		budget := pattern.NewBudget(t.Context(), 10_000_000)
+		for n := 0; filter.ErrOf(budget) == nil; n++ {
+			if filter.Match(budget, node, doc); n > 10 {
+				t.Fatalf("%.10s: %d steps are left", text, budget.Left())
+			}
+		}
+		if err := filter.ErrOf(budget); fault.CodeOf(err) != fault.InvalidFilter {
+			t.Errorf("%.10s: %v", text, err)
 		}
 	}
 }
@@ -240,7 +266,8 @@ func FuzzParse(f *testing.F) {
 			}
 			return
 		}
-		if node != nil && filter.Match(node, doc) == filter.Match(filter.Nor{node}, doc) {
+		if node != nil && filter.Match(paid(t), node, doc) ==
+			filter.Match(paid(t), filter.Nor{node}, doc) {
 			t.Fatal("a filter and its negation agree")
 		}
 	})

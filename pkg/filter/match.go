@@ -1,21 +1,41 @@
 package filter
 
 import (
+	"context"
 	"encoding/json"
+	"errors"
 	"slices"
 	"strings"
+
+	"shoal.dev/shoal/pkg/fault"
+	"shoal.dev/shoal/pkg/pattern"
 )
 
+// querySteps are 25 s at worst, or a hundred megabytes of text with usual patterns.
+const querySteps = 500_000_000
+
+// NewBudget returns the budget of one query's patterns. It ends with the context at the latest.
+func NewBudget(ctx context.Context) *pattern.Budget { return pattern.NewBudget(ctx, querySteps) }
+
+// ErrOf returns why what was matched with a budget does not count; nil: it does.
+func ErrOf(b *pattern.Budget) error {
+	if errors.Is(b.Err(), pattern.ErrExhausted) {
+		return fault.Invalid(fault.InvalidFilter, "filters",
+			"its patterns take too long on what they search")
+	}
+	return b.Err()
+}
+
 // Match reports whether a document passes a filter: it defines the meaning of filters. Values are
-// as encoding/json decodes them into any, numbers as json.Number or float64. Patterns match without
-// a budget: for documents of foreign pages, use a row store.
-func Match(n Node, doc map[string]any) bool {
-	passes := func(n Node) bool { return Match(n, doc) }
+// as encoding/json decodes them into any, numbers as json.Number or float64. The budget pays for
+// the patterns. If it ends first, the result is meaningless; see ErrOf.
+func Match(b *pattern.Budget, n Node, doc map[string]any) bool {
+	passes := func(n Node) bool { return Match(b, n, doc) }
 	switch n := n.(type) {
 	case nil:
 		return true
 	case And:
-		return !slices.ContainsFunc(n, func(n Node) bool { return !Match(n, doc) })
+		return !slices.ContainsFunc(n, func(n Node) bool { return !Match(b, n, doc) })
 	case Or:
 		return slices.ContainsFunc(n, passes)
 	case Nor:
@@ -25,12 +45,12 @@ func Match(n Node, doc map[string]any) bool {
 		if n.Op == Exists {
 			return present == n.Values[0].Bool
 		}
-		return n.match(value)
+		return n.match(b, value)
 	}
 	panic("filter: a node that is none of the four")
 }
 
-func (c Compare) match(value any) bool {
+func (c Compare) match(b *pattern.Budget, value any) bool {
 	equals := func(operand Value) bool { return operand.equals(value) }
 	switch c.Op {
 	case Eq, In:
@@ -55,10 +75,10 @@ func (c Compare) match(value any) bool {
 		return ok && low >= 0 && high <= 0
 	}
 	text, ok := value.(string)
-	return ok && c.matchText(text)
+	return ok && c.matchText(b, text)
 }
 
-func (c Compare) matchText(text string) bool {
+func (c Compare) matchText(b *pattern.Budget, text string) bool {
 	switch c.Op {
 	case Contains:
 		return strings.Contains(Fold(text), Fold(c.Values[0].Text))
@@ -67,7 +87,7 @@ func (c Compare) matchText(text string) bool {
 	case EndsWith:
 		return strings.HasSuffix(Fold(text), Fold(c.Values[0].Text))
 	case Regex:
-		return c.Pattern.Unpaid(text)
+		return c.Pattern.Match(b, text)
 	}
 	panic("filter: unknown operator " + string(c.Op))
 }

@@ -141,6 +141,12 @@ type Page struct {
 	Sums []byte `cbor:"-"`
 }
 
+// Refuse makes it an error without rows, which costs nothing and ends its chain.
+func (p *Page) Refuse(code string) {
+	p.Outcome, p.Code, p.Rows, p.PriceRow, p.Quantity = Errored, code, nil, "", 0
+	p.Last, p.Spent, p.Next = true, false, nil
+}
+
 // KeptBody is where the bodies of one unit are kept: some bytes of a pack (pkg/bodies). The pack
 // was durable before the page was passed on.
 type KeptBody struct {

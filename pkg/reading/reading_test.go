@@ -1,11 +1,14 @@
 package reading
 
 import (
+	"bytes"
+	"io"
 	"log/slog"
 	"os"
 	"path/filepath"
 	"strings"
 	"testing"
+	"testing/iotest"
 
 	"shoal.dev/shoal/pkg/clock"
 	"shoal.dev/shoal/pkg/fault"
@@ -59,6 +62,22 @@ func TestKeptPagesAreBounded(t *testing.T) {
 		if strings.Contains(filepath.Base(pages[0]), "-0001") ||
 			strings.Contains(filepath.Base(pages[0]), "-0002") {
 			t.Error("the oldest are kept")
+		}
+	}
+}
+
+// TestTailOfAStream: a stream is passed on whole, and its end is kept.
+func TestTailOfAStream(t *testing.T) {
+	for size, least := range map[int]int{0: 0, 1_000: 1_000, 5_000_000: maxTail} {
+		text := make([]byte, size)
+		for i := range text {
+			text[i] = byte(i / 1_000)
+		}
+		tail := &Tail{From: bytes.NewReader(text)}
+		read, err := io.ReadAll(iotest.OneByteReader(tail))
+		if kept := tail.Bytes(); err != nil || !bytes.Equal(read, text) ||
+			!bytes.HasSuffix(text, kept) || len(kept) < least || cap(kept) > 5*maxTail {
+			t.Errorf("of %d bytes %d are read and %d kept: %v", size, len(read), len(kept), err)
 		}
 	}
 }

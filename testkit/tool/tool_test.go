@@ -1,7 +1,9 @@
 package tool
 
 import (
+	"os"
 	"runtime"
+	"strings"
 	"testing"
 )
 
@@ -15,7 +17,22 @@ func (e *ended) Helper() {}
 
 func (e *ended) Fatal(...any) { e.how = "failed"; runtime.Goexit() }
 
+func (e *ended) Fatalf(string, ...any) { e.how = "refused"; runtime.Goexit() }
+
 func (e *ended) Skipf(string, ...any) { e.how = "skipped"; runtime.Goexit() }
+
+// The last line of make test tells of every tool.
+func TestToolsAreTold(t *testing.T) {
+	text, err := os.ReadFile("../../Makefile")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, name := range told {
+		if !strings.Contains(string(text), "$(if $(shell command -v "+name+"),,") {
+			t.Errorf("LEFT_OUT does not name %s", name)
+		}
+	}
+}
 
 func TestWhatIsMissingFailsInCIAlone(t *testing.T) {
 	need := func(name string) string {
@@ -28,6 +45,10 @@ func TestWhatIsMissingFailsInCIAlone(t *testing.T) {
 		<-done
 		return e.how
 	}
+	if got := need("no-such-program"); got != "refused" {
+		t.Errorf("a test that needs what nobody is told of %s", got)
+	}
+	told = append(told, "no-such-program", "go")
 	for ci, want := range map[string]string{"": "skipped", "bare": "skipped", "true": "failed"} {
 		t.Setenv("CI", ci)
 		if got := need("no-such-program"); got != want {

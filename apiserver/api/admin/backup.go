@@ -84,6 +84,10 @@ type RestoreReport struct {
 	CustomersGone int      `json:"customersGone" doc:"Customers added since the backup, now gone"`
 	ScrapersGone  int      `json:"scrapersGone" doc:"Scrapers made since the backup, now gone"`
 	ScrapersBack  int      `json:"scrapersBack" doc:"Scrapers changed since the backup, now as they were"`
+
+	ScrapersReturned  int `json:"scrapersReturned" doc:"Scrapers deleted since the backup, now there again"`
+	SchedulesReturned int `json:"schedulesReturned" doc:"Schedules of scrapers and groups removed since the backup, which start runs again"`
+
 	BalanceMicros int64    `json:"balanceMicros" doc:"Total of all customers as restored, in micros, millionths of a euro"`
 	BeforeMicros  int64    `json:"beforeMicros" doc:"Total of all customers before the restore, in micros, millionths of a euro"`
 	Warnings      []string `json:"warnings" doc:"Which runs are back without their rows, and, if the restore was forced, what the row store lacks of the backup's history"`
@@ -96,6 +100,7 @@ func newReport(r client.Restored) RestoreReport {
 		RunsReopened: c.Reopened, KeysRevoked: c.KeysKept, KeysRevived: c.KeysRevived,
 		KeysGone:      c.KeysGone,
 		CustomersGone: c.CustomersGone, ScrapersGone: c.ScrapersGone, ScrapersBack: c.ScrapersBack,
+		ScrapersReturned: c.ScrapersReturned, SchedulesReturned: c.SchedulesReturned,
 		BalanceMicros: c.Balance,
 		BeforeMicros:  c.BalanceBefore, Warnings: append([]string{}, r.Lacks...)}
 }

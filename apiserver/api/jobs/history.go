@@ -16,6 +16,7 @@ import (
 	"shoal.dev/shoal/pkg/filter"
 	"shoal.dev/shoal/pkg/ids"
 	"shoal.dev/shoal/pkg/model"
+	"shoal.dev/shoal/pkg/pattern"
 	"shoal.dev/shoal/pkg/rowstore"
 )
 
@@ -49,7 +50,8 @@ func (r Resource) history() *operation.Operation {
 		if err != nil {
 			return none, err
 		}
-		owner, wanted := whose(from.View, from.Customer, node)
+		budget := pattern.NewBudget(ctx, filterSteps)
+		owner, wanted := whose(from.View, from.Customer, node, budget)
 		order, err := parseSort(in.Sort)
 		if err == nil && owner != from.Customer && order.by == rowstore.ByCharged {
 			err = fault.Invalid(fault.InvalidSort, "sort",
@@ -73,6 +75,9 @@ func (r Resource) history() *operation.Operation {
 			Compare: order.compare, Descending: order.descending,
 			Offset: in.Page * in.Size, Limit: in.Size}
 		found, total, err := r.History.Runs(ctx, from.View, query)
+		if ended := filter.ErrOf(budget); ended != nil {
+			return none, ended
+		}
 		if err != nil {
 			return none, fmt.Errorf("history: %w", err)
 		}
@@ -107,10 +112,14 @@ func parseFilter(text string) (filter.Node, error) {
 	return node, nil
 }
 
+// filterSteps pay for the patterns of a filter on runs: a second at worst, or a hundred thousand
+// runs with usual patterns.
+const filterSteps = 20_000_000
+
 // whose returns the owner of the runs that a filter selects, and the filter as a function; nil: all
 // runs. The owner is the caller, unless the filter names one group that is shared with the caller.
-func whose(v *client.View, customer string, node filter.Node) (owner string,
-	wanted func(rowstore.PastKind) bool) {
+func whose(v *client.View, customer string, node filter.Node, budget *pattern.Budget) (
+	owner string, wanted func(rowstore.PastKind) bool) {
 	if node == nil {
 		return customer, nil
 	}
@@ -121,7 +130,7 @@ func whose(v *client.View, customer string, node filter.Node) (owner string,
 	}
 	return owner, func(k rowstore.PastKind) bool {
 		return (owner == customer || k.Group == group.ID) &&
-			filter.Match(node, map[string]any{"groupId": k.Group.String(),
+			filter.Match(budget, node, map[string]any{"groupId": k.Group.String(),
 				"scraperId": k.Scraper.String(), "state": k.State})
 	}
 }

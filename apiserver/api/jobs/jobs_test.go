@@ -2,6 +2,8 @@ package jobs_test
 
 import (
 	"fmt"
+	"net/url"
+	"strings"
 	"testing"
 	"time"
 
@@ -143,6 +145,19 @@ func TestHistory(t *testing.T) {
 		refused("?size=0", "invalid_page"),
 		refused("?page=1001&size=100", "invalid_page"), refused("?groupId=x", "unknown_parameter"),
 	)
+}
+
+// Patterns in a filter on runs are paid for each run.
+func TestPatternsOnRunsArePaid(t *testing.T) {
+	r := start(t)
+	for i := range 100 {
+		r.launch(t, r.newScraper(t, fmt.Sprint("many", i), r.group), 1)
+	}
+	compare := `{"scraperId":{"regex":"` + strings.Repeat("a{0,999}", 3) + `z"}}`
+	filters := `{"$or":[` + strings.Repeat(compare+",", 7) + compare + `]}`
+	r.Run(t, apitest.Scenario{As: apitest.Reader,
+		Do:     "GET /api/scraper/load-history?filters=" + url.QueryEscape(filters),
+		Status: 400, Code: "invalid_filter"})
 }
 
 func TestErrors(t *testing.T) {

@@ -11,6 +11,7 @@ import (
 	"shoal.dev/shoal/pkg/extract"
 	"shoal.dev/shoal/pkg/fault"
 	"shoal.dev/shoal/pkg/model"
+	"shoal.dev/shoal/pkg/reading"
 	"shoal.dev/shoal/pkg/turns"
 )
 
@@ -119,9 +120,34 @@ func (r Resource) show(ctx context.Context, customer string,
 		return nil, ctx.Err()
 	}
 	defer place.Leave()
-	showing, err := extract.Show(&page.View)
-	if err != nil {
-		return nil, fault.New(fault.SourceUnreachable, "%s", fault.Lookup(fault.CodeOf(err)).Title)
+	return withShown(r, &page.View, func(s *extract.Showing) (*extract.Showing, error) {
+		return s, nil
+	})
+}
+
+// withShown parses a kept page and does something with it. A page that makes its reader panic
+// cannot be parsed either.
+func withShown[T any](r Resource, v *extract.View, do func(*extract.Showing) (T, error)) (made T,
+	err error) {
+	markup := func() []byte {
+		text, _ := v.Markup() // of what cannot be unpacked, nothing is recorded
+		return text
 	}
-	return showing, nil
+	panicked := r.Reader.Run(reading.Page{URL: v.URL, ContentType: "text/html", Record: markup},
+		func() {
+			var showing *extract.Showing
+			if showing, err = extract.Show(v); err != nil {
+				err = unreadable(err)
+				return
+			}
+			made, err = do(showing)
+		})
+	if panicked != nil {
+		err = unreadable(panicked)
+	}
+	return made, err
+}
+
+func unreadable(err error) error {
+	return fault.New(fault.SourceUnreachable, "%s", fault.Lookup(fault.CodeOf(err)).Title)
 }

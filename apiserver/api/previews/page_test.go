@@ -290,6 +290,16 @@ func TestLargePagesAreCut(t *testing.T) {
 	}
 }
 
+// Selectors of a pick that take too long on its page are to blame.
+func TestCostlyPicksAreRefused(t *testing.T) {
+	r := start(t)
+	found := r.look(t, strings.Repeat("<div class=x>a", 400)+"<p>here")
+	r.Run(t, apitest.Scenario{As: apitest.Reader, Do: pick, Body: pickBody(
+		`[{"name":"a","selector":":has(:has(:has(:has(.y))))","kind":"TEXT"}]`,
+		found.element(t, "here")), Status: 400, Code: "schema_validation_failed",
+		Has: map[string]any{"errors.0.field": "itemsConfig"}})
+}
+
 func TestPagesThatAreNone(t *testing.T) {
 	r := start(t)
 	wait := r.PlayTrial(t, r.store, func(model.Recipe) *model.Page {

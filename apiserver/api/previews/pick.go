@@ -78,35 +78,40 @@ func (r Resource) pick() *operation.Operation {
 			return PagePick{}, ctx.Err()
 		}
 		defer place.Leave()
-		showing, err := extract.Show(&kept.View)
-		if err != nil {
-			return PagePick{}, fault.New(fault.SourceUnreachable, "%s",
-				fault.Lookup(fault.CodeOf(err)).Title)
-		}
-		answer := PagePick{ItemsConfig: b.ItemsConfig, Choices: []PageChoice{},
-			Rows: []api.Row{}}
-		if answer.ItemsConfig == nil {
-			answer.ItemsConfig = []model.Field{}
-		}
-		if b.Element != nil {
-			field, choices, err := showing.Pick(b.Type, b.ItemsConfig, *b.Element)
-			if err != nil {
-				return PagePick{}, err
-			}
-			answer.ItemsConfig = append(answer.ItemsConfig, field)
-			for _, c := range choices {
-				answer.Choices = append(answer.Choices,
-					PageChoice{Kind: c.Kind, Attr: c.Attr, Value: c.Value})
-			}
-		}
-		answer.Matches = showing.Matches(b.Type, answer.ItemsConfig)
-		if len(answer.ItemsConfig) == 0 {
-			return answer, nil
-		}
-		err = r.rowsOf(&place, &answer, b, extract.Page{URL: kept.View.URL,
-			ContentType: "text/html", Body: showing.Markup})
-		return answer, err
+		return withShown(r, &kept.View, func(showing *extract.Showing) (PagePick, error) {
+			return r.pickOn(&place, showing, kept.View.URL, b)
+		})
 	})
+}
+
+// pickOn picks on the page at url.
+func (r Resource) pickOn(ctx context.Context, showing *extract.Showing, url string,
+	in *PagePickInput) (PagePick, error) {
+	answer := PagePick{ItemsConfig: in.ItemsConfig, Choices: []PageChoice{}, Rows: []api.Row{}}
+	if answer.ItemsConfig == nil {
+		answer.ItemsConfig = []model.Field{}
+	}
+	if in.Element != nil {
+		field, choices, err := showing.Pick(ctx, in.Type, in.ItemsConfig, *in.Element)
+		if err != nil {
+			return PagePick{}, tooMuch(ctx, err)
+		}
+		answer.ItemsConfig = append(answer.ItemsConfig, field)
+		for _, c := range choices {
+			answer.Choices = append(answer.Choices,
+				PageChoice{Kind: c.Kind, Attr: c.Attr, Value: c.Value})
+		}
+	}
+	var err error
+	if answer.Matches, err = showing.Matches(ctx, in.Type, answer.ItemsConfig); err != nil {
+		return PagePick{}, tooMuch(ctx, err)
+	}
+	if len(answer.ItemsConfig) == 0 {
+		return answer, nil
+	}
+	err = r.rowsOf(ctx, &answer, in, extract.Page{URL: url, ContentType: "text/html",
+		Body: showing.Markup})
+	return answer, err
 }
 
 const mostPickRows = 20
@@ -138,9 +143,10 @@ func (r Resource) rowsOf(ctx context.Context, answer *PagePick, in *PagePickInpu
 	return nil
 }
 
-// tooMuch blames the recipe, not the page: the caller can fix it.
+// tooMuch blames the recipe, not the page: the caller can fix it. A refused element is to blame
+// already.
 func tooMuch(ctx context.Context, err error) error {
-	if ctx.Err() != nil {
+	if ctx.Err() != nil || fault.CodeOf(err) == fault.InvalidRequest {
 		return err
 	}
 	code := fault.CodeOf(err)

@@ -13,6 +13,7 @@ import (
 	"shoal.dev/shoal/apiserver/internal/trial"
 	"shoal.dev/shoal/pkg/clock"
 	"shoal.dev/shoal/pkg/model"
+	"shoal.dev/shoal/pkg/reading"
 	"shoal.dev/shoal/pkg/rules/ecb"
 	"shoal.dev/shoal/pkg/turns"
 )
@@ -27,6 +28,7 @@ type Resource struct {
 	ExchangeRates ecb.Rates
 	// Places bounds how many pages are parsed at once; each may take about 20 MB.
 	Places *turns.Places
+	Reader *reading.Guard // guards the reading of kept pages
 }
 
 // MostPages is a suitable number of Places for a server.

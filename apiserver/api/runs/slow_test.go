@@ -7,6 +7,8 @@ import (
 	"net"
 	"net/http"
 	"strings"
+	"sync"
+	"sync/atomic"
 	"testing"
 
 	"shoal.dev/shoal/apiserver/internal/apitest"
@@ -57,16 +59,28 @@ func TestABadAddressIsRefusedWhileTheListComes(t *testing.T) {
 }
 
 // However many slow bodies one customer sends, large JSON bodies and streams of others are
-// accepted.
+// accepted. They do not wait until a slow one is refused for its pace.
 func TestTricklingBodiesHoldNobodyUp(t *testing.T) {
 	r := start(t)
 	const lists = 36 // more than are received at once
+	var slow []net.Conn
 	for i := range lists {
 		_, path, _ := strings.Cut(r.stream(fmt.Sprint("slow", i)), " ")
-		r.trickle(t, path, "text/uri-list", strings.Repeat("https://shop.test/1\n", 8_000))
+		slow = append(slow, r.trickle(t, path, "text/uri-list",
+			strings.Repeat("https://shop.test/1\n", 8_000)))
 	}
 	for range 3 {
-		r.trickle(t, "/api/scraper/url-list-run", "application/json", `{"name": "`)
+		slow = append(slow,
+			r.trickle(t, "/api/scraper/url-list-run", "application/json", `{"name": "`))
+	}
+	var answered atomic.Int32
+	var listening sync.WaitGroup
+	for _, c := range slow {
+		listening.Go(func() {
+			if n, _ := c.Read(make([]byte, 1)); n > 0 {
+				answered.Add(1)
+			}
+		})
 	}
 	for len(r.Client.View().ClaimsUnderWay("test")) < lists {
 		if t.Context().Err() != nil {
@@ -86,4 +100,11 @@ func TestTricklingBodiesHoldNobodyUp(t *testing.T) {
 			Header: media("text/uri-list"),
 			Body:   "https://shop.test/1\n", Status: 200},
 	)
+	if n := answered.Load(); n > 0 {
+		t.Errorf("the others waited until %d slow bodies were refused", n)
+	}
+	for _, c := range slow {
+		_ = c.Close()
+	}
+	listening.Wait()
 }

@@ -2,8 +2,10 @@ package sites
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
 	"strings"
 	"time"
 
@@ -39,9 +41,9 @@ func (r Resource) links() *operation.Operation {
 			"given. A descending sort reverses both.",
 		Access: auth.Read, Agents: operation.Reads, Rate: limits.Read, Timeout: time.Minute,
 		Errors: []fault.Code{fault.NotFound, fault.InvalidFilter, fault.InvalidSort},
-	}, func(ctx context.Context, from *operation.Caller, in *linksRequest) (api.Page[SiteLink],
-		error) {
-		var none api.Page[SiteLink]
+	}, func(ctx context.Context, from *operation.Caller,
+		in *linksRequest) (operation.Streamed[api.Page[SiteLink]], error) {
+		var none operation.Streamed[api.Page[SiteLink]]
 		wanted, err := in.filter()
 		if err != nil {
 			return none, err
@@ -63,8 +65,42 @@ func (r Resource) links() *operation.Operation {
 		if err != nil {
 			return none, fmt.Errorf("links of site %s: %w", site.ID, err)
 		}
-		return page, nil
+		return inParts(page), nil
 	})
+}
+
+// partOfPage is how many links of a long page are in memory as JSON.
+const partOfPage = 50
+
+// inParts makes the answer of a page. JSON may have six times the bytes of its texts.
+func inParts(page api.Page[SiteLink]) (answer operation.Streamed[api.Page[SiteLink]]) {
+	if fitsAnswer(page.Content) {
+		answer.Whole = page
+		return answer
+	}
+	answer.Write = func(_ context.Context, w io.Writer) error {
+		return page.Write(w, func() (part []SiteLink, err error) {
+			most := min(partOfPage, len(page.Content))
+			part, page.Content = page.Content[:most], page.Content[most:]
+			if most == 0 {
+				return nil, nil
+			}
+			return part, nil
+		})
+	}
+	return answer
+}
+
+// fitsAnswer says whether links are short enough to be in memory as one JSON text.
+func fitsAnswer(links []SiteLink) bool {
+	size := 0
+	for i := range links {
+		text, err := json.Marshal(links[i])
+		if size += len(text); err != nil || size > api.PageBytes {
+			return false
+		}
+	}
+	return true
 }
 
 // query is the requested order, without site and page.

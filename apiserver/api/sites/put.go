@@ -82,7 +82,7 @@ func (r Resource) get() *operation.Operation {
 		ID: "svc_get_scraper_site", Routes: operation.Routes("GET /api/scraper/{id}/site"),
 		Group:       group,
 		Summary:     "Returns the site of a scraper, or null",
-		Description: "Links are left out if there are more than 1,000.",
+		Description: "Links are left out if there are more than 1,000, or more than 4 MiB of them.",
 		Access:      auth.Read, Agents: operation.Reads, Rate: limits.Read,
 		Errors: []fault.Code{fault.ScraperNotFound},
 	}, func(ctx context.Context, from *operation.Caller, in *request) (*Site, error) {

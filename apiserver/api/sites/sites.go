@@ -69,9 +69,9 @@ type Site struct {
 	ID             ids.ID     `json:"id" doc:"Empty or omitted: the scraper's existing site, or a new one"`
 	Name           string     `json:"name" form:"filled-line" required:"true" min:"1" max:"200"`
 	ScraperRef     ids.ID     `json:"scraperRef" required:"true" doc:"Id of the scraper whose runs read the links"`
-	Links          []SiteLink `json:"links,omitzero" required:"true" alone:"json" max:"1000000" doc:"All the site's links. An answer leaves them out if there are more than 1,000."`
+	Links          []SiteLink `json:"links,omitzero" required:"true" alone:"json" max:"1000000" doc:"All the site's links. An answer leaves them out if there are more than 1,000, or more than 4 MiB of them as JSON."`
 	LinkCount      uint32     `json:"linkCount" alone:"json" stamped:"true"`
-	LinksTruncated bool       `json:"linksTruncated" alone:"json" stamped:"true" doc:"True if links was left out because there are more than 1,000; read them by page"`
+	LinksTruncated bool       `json:"linksTruncated" alone:"json" stamped:"true" doc:"True if links was left out because they are too many or too long; read them by page"`
 	CreatedAt      api.Time   `json:"createdAt" alone:"json" stamped:"true"`
 	UpdatedAt      api.Time   `json:"updatedAt" alone:"json" stamped:"true"`
 }
@@ -82,8 +82,8 @@ func NewSite(s *client.Site) Site {
 		LinksTruncated: true, CreatedAt: api.Time(s.CreatedAt), UpdatedAt: api.Time(s.UpdatedAt)}
 }
 
-// withLinks returns a site with its links, unless there are too many, or the row store no longer
-// has the version.
+// withLinks returns a site with its links, unless they are too many or too long, or the row store
+// no longer has the version.
 func withLinks(ctx context.Context, store Links, s *client.Site) (Site, error) {
 	site := NewSite(s)
 	if s.Links > maxShown {
@@ -97,7 +97,9 @@ func withLinks(ctx context.Context, store Links, s *client.Site) (Site, error) {
 	if err != nil {
 		return site, fmt.Errorf("links of site %s: %w", s.ID, err)
 	}
-	site.LinksTruncated, site.Links = false, newLinks(links)
+	if made := newLinks(links); fitsAnswer(made) {
+		site.LinksTruncated, site.Links = false, made
+	}
 	return site, nil
 }
 

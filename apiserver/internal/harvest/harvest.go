@@ -22,6 +22,7 @@ import (
 	"shoal.dev/shoal/pkg/egress"
 	"shoal.dev/shoal/pkg/fault"
 	"shoal.dev/shoal/pkg/ids"
+	guards "shoal.dev/shoal/pkg/reading"
 	"shoal.dev/shoal/pkg/work"
 )
 
@@ -45,7 +46,7 @@ type Sender interface {
 	Do(ctx context.Context, ask *egress.Request) (*egress.Response, error)
 }
 
-// Config is what harvests need. All but Point must be set.
+// Config is what harvests need. All but Point and Reader must be set.
 type Config struct {
 	Client interface {
 		client.Proposer
@@ -53,6 +54,7 @@ type Config struct {
 	}
 	Store  Store
 	Sender Sender
+	Reader *guards.Guard // guards the reading of sitemaps; nil: one that keeps none
 	// HostRate is how many requests a second this process sends to a host, besides those of runs.
 	HostRate float64
 	Clock    clock.Clock
@@ -66,6 +68,9 @@ type Config struct {
 func Kind(config Config) work.Kind {
 	if config.Point == nil {
 		config.Point = func(string) {}
+	}
+	if config.Reader == nil {
+		config.Reader = guards.New("apiserver", guards.Config{Clock: config.Clock})
 	}
 	k := &harvests{config, newWeb(&config)}
 	return work.Kind{Name: work.Harvest, AtOnce: 4, Held: 16, PerCustomer: 2,

@@ -24,6 +24,7 @@ import (
 	"shoal.dev/shoal/pkg/fault"
 	"shoal.dev/shoal/pkg/ids"
 	"shoal.dev/shoal/pkg/model"
+	guards "shoal.dev/shoal/pkg/reading"
 	"shoal.dev/shoal/pkg/rowstore"
 	"shoal.dev/shoal/pkg/work"
 )
@@ -47,7 +48,9 @@ type rig struct {
 	client  *clienttest.Client
 	store   rowstore.Store
 	egress  *egress.Client
-	place   string // of the site
+	sender  Sender        // egress, or what stands before it
+	reader  *guards.Guard // nil: keeps nothing
+	place   string        // of the site
 	scraper ids.ID
 
 	mu     sync.Mutex
@@ -79,6 +82,7 @@ func newRigOn(t *testing.T, store rowstore.Store, files map[string]string) *rig 
 	if err != nil {
 		t.Fatal(err)
 	}
+	r.sender = r.egress
 	t.Cleanup(func() {
 		r.egress.Close()
 		site.Close()
@@ -152,11 +156,12 @@ func (r *rig) ask(url string, most uint32) ids.ID {
 func (r *rig) step(id ids.ID, dies int) (end work.End, died bool) {
 	r.t.Helper()
 	defer func() {
-		if value := recover(); value != nil {
-			if value != "dies" {
-				panic(value)
-			}
-			died = true
+		value := recover()
+		if caught, is := value.(*guards.Panic); is {
+			value = caught.Value
+		}
+		if died = value == "dies"; !died && value != nil {
+			panic(value)
 		}
 	}()
 	outcome, err := r.kind(func(string) {
@@ -171,8 +176,8 @@ func (r *rig) step(id ids.ID, dies int) (end work.End, died bool) {
 }
 
 func (r *rig) kind(point func(string)) work.Kind {
-	return Kind(Config{Client: r.client, Store: r.store, Sender: r.egress, Clock: r.clock,
-		HostRate: 1, IDs: r.ids, Point: point})
+	return Kind(Config{Client: r.client, Store: r.store, Sender: r.sender, Clock: r.clock,
+		HostRate: 1, IDs: r.ids, Point: point, Reader: r.reader})
 }
 
 // finish takes steps of a harvest until its end.

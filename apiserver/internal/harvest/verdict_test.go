@@ -1,11 +1,18 @@
 package harvest
 
 import (
+	"context"
+	"io"
+	"os"
+	"path/filepath"
+	"strings"
 	"testing"
 	"time"
 
 	"shoal.dev/shoal/controlplane/client"
+	"shoal.dev/shoal/pkg/egress"
 	"shoal.dev/shoal/pkg/fault"
+	guards "shoal.dev/shoal/pkg/reading"
 )
 
 // What there is to say of sites without a sitemap, and of such as cannot be read.
@@ -96,5 +103,42 @@ func TestNothingReadShowsTheHarvestBefore(t *testing.T) {
 	if shown == nil || shown.ID != first || !shown.Shows(view, r.clock.Now()) ||
 		len(r.found(first)) != 2 {
 		t.Errorf("%+v is shown", shown)
+	}
+}
+
+// poisoned is a sender whose bodies of /poison.xml make their reader panic.
+type poisoned struct{ Sender }
+
+// Do implements Sender.
+func (p poisoned) Do(ctx context.Context, ask *egress.Request) (*egress.Response, error) {
+	if take := ask.Take; take != nil && strings.HasSuffix(ask.URL, "/poison.xml") {
+		ask.Take = func(contentType string, body io.Reader) {
+			take(contentType, io.MultiReader(body, panicking{}))
+		}
+	}
+	return p.Sender.Do(ctx, ask)
+}
+
+type panicking struct{}
+
+func (panicking) Read([]byte) (int, error) { panic("a reader's") }
+
+// A sitemap whose reading panics is malformed, and kept for a look. The others are read.
+func TestPoisonedSitemap(t *testing.T) {
+	r := newRig(t, map[string]string{"a.test/sitemap.xml": index("/poison.xml", "/good.xml"),
+		"a.test/poison.xml": "<urlset><url>", "a.test/good.xml": urlset("/1")})
+	dir := t.TempDir()
+	r.sender = poisoned{r.egress}
+	r.reader = guards.New("apiserver", guards.Config{Dir: dir})
+	h := r.finish(r.ask("http://a.test/", 500_000))
+	if h.State != client.HarvestDone || h.Count != 1 {
+		t.Errorf("%+v", h)
+	}
+	kept, err := filepath.Glob(filepath.Join(dir, "*.page"))
+	if len(kept) != 1 || err != nil {
+		t.Fatalf("kept: %v, %v", kept, err)
+	}
+	if body, err := os.ReadFile(kept[0]); string(body) != "<urlset><url>" {
+		t.Errorf("kept: %q, %v", body, err)
 	}
 }

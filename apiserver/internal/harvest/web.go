@@ -14,6 +14,7 @@ import (
 	"shoal.dev/shoal/pkg/clock"
 	"shoal.dev/shoal/pkg/egress"
 	"shoal.dev/shoal/pkg/fault"
+	guards "shoal.dev/shoal/pkg/reading"
 	"shoal.dev/shoal/pkg/retry"
 	"shoal.dev/shoal/pkg/robots"
 )
@@ -35,6 +36,7 @@ var tryAgain = retry.Backoff{First: 3 * time.Second, Most: maxRetryAfter}
 // web sends requests to hosts at their pace, for all harvests of this process.
 type web struct {
 	sender Sender
+	reader *guards.Guard
 	clock  clock.Clock
 	pace   time.Duration // between two requests to a host
 
@@ -43,7 +45,8 @@ type web struct {
 }
 
 func newWeb(config *Config) *web {
-	return &web{sender: config.Sender, clock: config.Clock, next: map[string]time.Time{},
+	return &web{sender: config.Sender, reader: config.Reader, clock: config.Clock,
+		next: map[string]time.Time{},
 		pace: time.Duration(float64(time.Second) / config.HostRate)}
 }
 
@@ -185,7 +188,7 @@ func (w *web) file(ctx context.Context, url string,
 		final := url
 		ask := egress.Request{URL: url, MaxBody: sitemap.MaxBytes}
 		ask.Take = func(contentType string, body io.Reader) {
-			_, broken = sitemap.Read(body, contentType,
+			broken = w.read(final, contentType, body,
 				func(e sitemap.Entry) bool { return visit(final, e) })
 		}
 		broken = nil
@@ -195,4 +198,26 @@ func (w *web) file(ctx context.Context, url string,
 		})
 	})
 	return a, broken, err
+}
+
+// read reads the body of a sitemap. A body that makes its reader panic is broken; a panic of visit
+// is not the body's.
+func (w *web) read(url, contentType string, body io.Reader,
+	visit func(sitemap.Entry) bool) (broken error) {
+	tail := &guards.Tail{From: body}
+	var ours *guards.Panic
+	panicked := w.reader.Run(guards.Page{URL: url, ContentType: contentType, Record: tail.Bytes},
+		func() {
+			_, broken = sitemap.Read(tail, contentType, func(e sitemap.Entry) (more bool) {
+				ours = guards.Catch(func() { more = visit(e) })
+				return more && ours == nil
+			})
+		})
+	switch {
+	case ours != nil:
+		panic(ours)
+	case panicked != nil:
+		return panicked
+	}
+	return broken
 }

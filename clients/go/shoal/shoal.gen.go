@@ -3391,10 +3391,10 @@ type Site struct {
 	Id        string `json:"id"`
 	LinkCount *int64 `json:"linkCount,omitempty"`
 
-	// Links All the site's links. An answer leaves them out if there are more than 1,000.
+	// Links All the site's links. An answer leaves them out if there are more than 1,000, or more than 4 MiB of them as JSON.
 	Links *[]SiteLink `json:"links,omitempty"`
 
-	// LinksTruncated True if links was left out because there are more than 1,000; read them by page
+	// LinksTruncated True if links was left out because they are too many or too long; read them by page
 	LinksTruncated *bool  `json:"linksTruncated,omitempty"`
 	Name           string `json:"name"`
 
@@ -3411,10 +3411,10 @@ type SiteInput struct {
 	Id        *string `json:"id,omitempty"`
 	LinkCount *int64  `json:"linkCount,omitempty"`
 
-	// Links All the site's links. An answer leaves them out if there are more than 1,000.
+	// Links All the site's links. An answer leaves them out if there are more than 1,000, or more than 4 MiB of them as JSON.
 	Links []SiteLinkInput `json:"links"`
 
-	// LinksTruncated True if links was left out because there are more than 1,000; read them by page
+	// LinksTruncated True if links was left out because they are too many or too long; read them by page
 	LinksTruncated *bool  `json:"linksTruncated,omitempty"`
 	Name           string `json:"name"`
 
@@ -6001,7 +6001,7 @@ type ClientInterface interface {
 
 	// SvcGetScraperSite Returns the site of a scraper, or null
 	//
-	// Links are left out if there are more than 1,000.
+	// Links are left out if there are more than 1,000, or more than 4 MiB of them.
 	//
 	// Corresponds with GET /api/scraper/{id}/site (the `SvcGetScraperSite` operationId).
 	SvcGetScraperSite(ctx context.Context, id string, reqEditors ...RequestEditorFn) (*http.Response, error)
@@ -8472,7 +8472,7 @@ func (c *Client) SvcRunScraperByPost(ctx context.Context, id string, params *Svc
 
 // SvcGetScraperSite Returns the site of a scraper, or null
 //
-// Links are left out if there are more than 1,000.
+// Links are left out if there are more than 1,000, or more than 4 MiB of them.
 //
 // Corresponds with GET /api/scraper/{id}/site (the `SvcGetScraperSite` operationId).
 func (c *Client) SvcGetScraperSite(ctx context.Context, id string, reqEditors ...RequestEditorFn) (*http.Response, error) {
@@ -18279,7 +18279,7 @@ type ClientWithResponsesInterface interface {
 
 	// SvcGetScraperSiteWithResponse Returns the site of a scraper, or null
 	//
-	// Links are left out if there are more than 1,000.
+	// Links are left out if there are more than 1,000, or more than 4 MiB of them.
 	//
 	// Returns a wrapper object for the known response body format(s).
 	//
@@ -25613,7 +25613,7 @@ func (c *ClientWithResponses) SvcRunScraperByPostWithResponse(ctx context.Contex
 
 // SvcGetScraperSiteWithResponse Returns the site of a scraper, or null
 //
-// Links are left out if there are more than 1,000.
+// Links are left out if there are more than 1,000, or more than 4 MiB of them.
 //
 // Returns a wrapper object for the known response body format(s).
 //

@@ -1246,7 +1246,7 @@ def svc_get_scraper_site(
 ) -> schemas.SvcGetScraperSite200Response:
     """Returns the site of a scraper, or null
 
-    Links are left out if there are more than 1,000.
+    Links are left out if there are more than 1,000, or more than 4 MiB of them.
     """
     return result
 

@@ -2,6 +2,7 @@ package state
 
 import (
 	"fmt"
+	"math"
 	"slices"
 
 	"shoal.dev/shoal/pkg/ids"
@@ -20,14 +21,17 @@ type Restoration struct {
 
 // Changes is how a restored state differs from the one that it replaces. Money is in micros.
 type Changes struct {
-	Undone        int   // runs launched after the backup
-	Reopened      int   // ended runs that are open again
-	KeysKept      int   // keys revoked since the backup that stay revoked
-	KeysRevived   int   // keys revoked since the backup that are valid again
-	KeysGone      int   // keys made since the backup
-	CustomersGone int   // customers who came since the backup
-	ScrapersGone  int   // scrapers made since the backup
-	ScrapersBack  int   // scrapers changed since the backup
+	Undone        int // runs launched after the backup
+	Reopened      int // ended runs that are open again
+	KeysKept      int // keys revoked since the backup that stay revoked
+	KeysRevived   int // keys revoked since the backup that are valid again
+	KeysGone      int // keys made since the backup
+	CustomersGone int // customers who came since the backup
+	ScrapersGone  int // scrapers made since the backup
+	ScrapersBack  int // scrapers changed since the backup
+	// Scrapers deleted since the backup, and schedules removed since, that are there again.
+	ScrapersReturned, SchedulesReturned int
+
 	Balance       int64 // of all wallets now
 	BalanceBefore int64
 }
@@ -52,7 +56,10 @@ func (s *Store) Succeed(before *Store, r Restoration) (Changes, error) {
 	}
 	s.mu.Lock()
 	f := follower{Restoration: r, old: old, mine: mine, cut: s.now, cutIndex: s.index,
-		descends: old.descendsFrom(mine.Cluster().generation(), s.index, index)}
+		descends: old.descendsFrom(mine.Cluster().generation(), s.index, index), since: index}
+	if f.descends {
+		f.since -= s.index
+	}
 	s.dispatched = max(s.dispatched, dispatched)
 	index = max(s.index, index)
 	s.mu.Unlock()
@@ -90,7 +97,8 @@ type follower struct {
 	old, mine *View // as they were
 	cut       int64 // state time of the backup
 	cutIndex  uint64
-	descends  bool // the old state continued from the backup: what it lacks was removed since
+	descends  bool   // the old state continued from the backup: what it lacks was removed since
+	since     uint64 // at least as many as the commands that the backup lacks
 	changes   Changes
 }
 
@@ -106,11 +114,7 @@ func (f *follower) beginGeneration(tx *Tx) {
 		next.Revisions, next.Prices = max(next.Revisions, was.Revisions),
 			max(next.Prices, was.Prices)
 	}
-	f.old.EachScraper(func(s *Scraper) bool {
-		next.Revisions = max(next.Revisions,
-			s.Revision)
-		return true
-	})
+	next.Revisions = f.revisions(next.Revisions)
 	if prices := f.old.CurrentPrices(); prices != nil {
 		next.Prices = max(next.Prices, prices.Version)
 	}
@@ -121,6 +125,28 @@ func (f *follower) beginGeneration(tx *Tx) {
 	}
 	cluster.Version = max(cluster.Version, old.Version)
 	tx.PutCluster(&cluster)
+}
+
+// mostRevisions is the highest revision that a restore continues from. It leaves as many again.
+const mostRevisions = math.MaxUint32 / 2
+
+// revisions returns the greatest revision that a scraper may have had, given that of all earlier
+// generations. A scraper deleted since the backup has left no trace, but each command raised its
+// revision by one at most.
+func (f *follower) revisions(most uint32) uint32 {
+	greatest := most
+	f.old.EachScraper(func(s *Scraper) bool {
+		greatest = max(greatest, s.Revision)
+		return true
+	})
+	f.mine.EachScraper(func(s *Scraper) bool {
+		if f.old.member(s.ID) == nil {
+			had := min(uint64(max(most, s.Revision))+f.since, mostRevisions)
+			greatest = max(greatest, uint32(had))
+		}
+		return true
+	})
+	return greatest
 }
 
 // formerOf lists the former clusters of the backup's cluster and the current one, the backup's own
@@ -325,6 +351,7 @@ func (f *follower) compare() {
 		}
 		return true
 	})
+	f.compareRemoved()
 	for _, job := range f.mine.OpenJobs() {
 		// a missing job has left the state since
 		if was := f.old.Job(job.ID); was == nil && f.descends || was != nil && was.Closed {
@@ -337,4 +364,23 @@ func (f *follower) compare() {
 	for _, wallet := range f.old.Wallets() {
 		f.changes.BalanceBefore += wallet.Balance()
 	}
+}
+
+// compareRemoved counts what was removed since the backup and is there again.
+func (f *follower) compareRemoved() {
+	if !f.descends {
+		return
+	}
+	f.mine.EachScraper(func(s *Scraper) bool {
+		if f.mine.shown(s) != nil && f.old.Scraper(s.ID) == nil {
+			f.changes.ScrapersReturned++
+		}
+		return true
+	})
+	f.mine.SchedulesByDue(func(s *Schedule) bool {
+		if f.old.Schedule(s.Target) == nil {
+			f.changes.SchedulesReturned++
+		}
+		return true
+	})
 }

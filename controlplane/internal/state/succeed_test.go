@@ -232,8 +232,29 @@ func TestRevisionsGoOnAboveAllThereWere(t *testing.T) {
 	none := clusterState(t, 3, 50, ids.ID{1}, 4, "n")
 	l.restore(write(t, none), false) // it has neither
 	l.restore(a, false)
-	if g := l.now.View().Cluster().Generation; g.Revisions != 9 || g.Prices != 4 {
+	if g := l.now.View().Cluster().Generation; g.Revisions < 9 || g.Prices != 4 {
 		t.Errorf("generation %+v", g)
+	}
+	b := l.save()
+	for revision := uint32(10); revision < 20; revision++ {
+		put(revision, 4)
+	}
+	remove := func() {
+		l.do(func(tx *Tx) { tx.RemoveScraper(tx.member(ids.ID{1}), false) })
+	}
+	remove()
+	older := l.save()
+	l.restore(b, false)
+	if g := l.now.View().Cluster().Generation; g.Revisions < 19 {
+		t.Errorf("the deleted scraper had the revision 19: generation %+v", g)
+	}
+	l.restore(older, false) // which lacks the scraper
+	put(30, 4)
+	remove()
+	l.restore(b, false) // of which today's state is no continuation
+	if g := l.now.View().Cluster().Generation; g.Revisions < 30 {
+		t.Errorf("the scraper deleted after another restore had the revision 30: "+
+			"generation %+v", g)
 	}
 }
 

@@ -2,6 +2,7 @@ package chromium
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"strings"
 	"time"
@@ -146,7 +147,13 @@ func (v *visit) verdict(ctx context.Context, p *process, err error) error {
 
 // run loads the page and reads it.
 func (v *visit) run(ctx context.Context) error {
-	hear := func(event any) { v.guard(func() { v.hear(event) }) }
+	hear := func(event any) {
+		record := func() []byte {
+			text, _ := json.Marshal(event) // what cannot be written is not kept
+			return text
+		}
+		v.guard(record, func() { v.hear(event) })
+	}
 	if err := chromedp.Listen(ctx, hear); err != nil {
 		return err
 	}
@@ -157,7 +164,7 @@ func (v *visit) run(ctx context.Context) error {
 	answered := make(chan struct{})
 	go func() {
 		defer close(answered)
-		v.guard(func() { v.answer(answering) })
+		v.guard(nil, func() { v.answer(answering) })
 	}()
 	defer func() { stop(); <-answered }()
 	if err := v.prepare(ctx); err != nil {

@@ -70,9 +70,11 @@ func (v *visit) nowLocked() stage {
 	return *v.stageLocked(v.loader)
 }
 
-// guard runs code that reads the browser's messages. A panic ends the page.
-func (v *visit) guard(read func()) {
-	if panicked := v.reader.Run(reading.Page{URL: v.ask.URL}, read); panicked != nil {
+// guard runs code that reads the browser's messages. A panic ends the page. record makes the
+// message that is read; nil: none is kept.
+func (v *visit) guard(record func() []byte, read func()) {
+	panicked := v.reader.Run(reading.Page{URL: v.ask.URL, Record: record}, read)
+	if panicked != nil {
 		v.mu.Lock()
 		v.refused = panicked
 		v.mu.Unlock()

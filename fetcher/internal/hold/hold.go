@@ -236,6 +236,7 @@ type Counts struct {
 	Released    uint64        // shards handed over in order
 	Lapsed      uint64        // shards dropped because their lease had lapsed
 	LostBeats   uint64        // heartbeats without an answer
+	Refused     uint64        // pages whose rows the log refused for their size
 	Open        int           // tasks held open
 	Shards      int           // held
 	Waiting     int           // tasks waiting for their turn
@@ -247,7 +248,7 @@ type Counts struct {
 }
 
 type counters struct {
-	markers, dropped, undecodable, taken, released, lapsed, lostBeats atomic.Uint64
+	markers, dropped, undecodable, taken, released, lapsed, lostBeats, refused atomic.Uint64
 }
 
 // Counts returns the present counts. It is safe to call at any time.
@@ -257,7 +258,7 @@ func (h *Hold) Counts() Counts {
 	c, now := &h.counts, h.config.Clock.Now()
 	counts := Counts{Markers: c.markers.Load(), Dropped: c.dropped.Load(),
 		Undecodable: c.undecodable.Load(), Taken: c.taken.Load(), Released: c.released.Load(),
-		Lapsed: c.lapsed.Load(), LostBeats: c.lostBeats.Load(),
+		Lapsed: c.lapsed.Load(), LostBeats: c.lostBeats.Load(), Refused: c.refused.Load(),
 		Open: h.open, Shards: len(h.shards), Waiting: h.frontier.Waiting(), Timed: len(h.timed),
 		Hosts: h.frontier.Hosts(), ReadyHosts: h.frontier.Ready(now), HeldBytes: h.held}
 	if len(h.shards) > 0 && !h.leased.IsZero() {

@@ -2,9 +2,11 @@ package hold
 
 import (
 	"context"
+	"errors"
 	"slices"
 
 	"shoal.dev/shoal/fetcher/internal/frontier"
+	"shoal.dev/shoal/pkg/fault"
 	"shoal.dev/shoal/pkg/model"
 	"shoal.dev/shoal/pkg/stream"
 )
@@ -144,11 +146,28 @@ func (s *shard) openTasks() []model.OpenTasks {
 
 // publishRecords retries until the log has accepted everything. It returns false if the shard is
 // dropped or its lease has lapsed. Records of a failed try may appear twice, in the same order.
+// Records that are too large for the log are tried one by one. Of the one that it refuses, the rows
+// are left out.
 func (h *Hold) publishRecords(s *shard, records [][]byte) bool {
 	for failures := 1; h.mayPublish(s); failures++ {
 		err := h.config.Log.Publish(s.ctx, stream.Pages, int(s.number), records...)
 		if err == nil {
 			return true
+		}
+		if errors.Is(err, stream.ErrTooLarge) {
+			if len(records) > 1 {
+				return !slices.ContainsFunc(records, func(record []byte) bool {
+					return !h.publishRecords(s, [][]byte{record})
+				})
+			}
+			if page := withoutRows(records[0]); page != nil {
+				records = [][]byte{stream.EncodePage(*page)}
+				h.counts.refused.Add(1)
+				h.config.Logger.Warn("fetcher: the log refuses a page for its size: it is an "+
+					"error of its link now", "shard", s.number, "run", page.Job, "url", page.URL,
+					"error", err)
+				continue
+			}
 		}
 		if s.ctx.Err() == nil {
 			h.config.Logger.Warn("fetcher: cannot publish pages", "shard", s.number, "error", err)
@@ -158,6 +177,16 @@ func (h *Hold) publishRecords(s *shard, records [][]byte) bool {
 		}
 	}
 	return false
+}
+
+// withoutRows returns a record's page as the error that its rows are too large; nil: it has none.
+func withoutRows(record []byte) *model.Page {
+	page, _, err := stream.DecodePages(record)
+	if err != nil || page == nil || len(page.Rows) == 0 {
+		return nil
+	}
+	page.Refuse(string(fault.PageRowTooLarge))
+	return page
 }
 
 // mayPublish says whether the shard is still held. It drops a shard whose lease has lapsed, since

@@ -208,7 +208,7 @@ func (t *Turn) readTokens(ctx context.Context) (map[string]string, Step, error) 
 		}
 		return &ledAway{to: to}
 	}
-	response, err := t.fetchPage(ctx,
+	response, err := t.units.config.Web.Fetch(ctx,
 		web.Request{URL: d.at, Caller: t.task.Customer, Tier: t.tiers[d.tier],
 			BeforeHop: beforeHop})
 	var led *ledAway

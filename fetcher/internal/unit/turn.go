@@ -17,7 +17,6 @@ import (
 	"shoal.dev/shoal/pkg/fault"
 	"shoal.dev/shoal/pkg/ids"
 	"shoal.dev/shoal/pkg/model"
-	"shoal.dev/shoal/pkg/reading"
 	"shoal.dev/shoal/pkg/retry"
 	"shoal.dev/shoal/pkg/stream"
 	"shoal.dev/shoal/pkg/turns"
@@ -112,9 +111,7 @@ func (c *Chain) Encode(p *model.Page) []byte {
 	if len(record) <= maxPageRecord {
 		return record
 	}
-	p.Outcome, p.Code, p.Rows, p.PriceRow, p.Quantity = model.Errored,
-		string(fault.PageRowTooLarge), nil, "", 0
-	p.Last, p.Spent, p.Next = true, false, nil
+	p.Refuse(string(fault.PageRowTooLarge))
 	return stream.EncodePage(*p)
 }
 
@@ -299,20 +296,10 @@ func (t *Turn) ask(ctx context.Context) (Step,
 		t.fetch.hops++
 		return nil
 	}
-	response, err := t.fetchPage(ctx,
+	response, err := t.units.config.Web.Fetch(ctx,
 		web.Request{URL: at, Caller: t.task.Customer, Tier: t.tiers[t.fetch.tier], As: as,
 			Load: t.recipe.load, BeforeHop: beforeHop})
 	return Step{}, response, err
-}
-
-// fetchPage fetches a page. Decoding it may panic.
-func (t *Turn) fetchPage(ctx context.Context, req web.Request) (response *web.Page, err error) {
-	panicked := t.units.config.Reader.Run(reading.Page{URL: req.URL},
-		func() { response, err = t.units.config.Web.Fetch(ctx, req) })
-	if panicked != nil {
-		return nil, &web.Failure{Code: fault.PageUnparsable, Final: req.URL, Cause: panicked}
-	}
-	return response, err
 }
 
 // checkRobots says whether robots.txt allows a page, and returns its delay between two starts. It

@@ -13,6 +13,7 @@ import (
 	"shoal.dev/shoal/pkg/egress"
 	"shoal.dev/shoal/pkg/fault"
 	"shoal.dev/shoal/pkg/model"
+	"shoal.dev/shoal/pkg/reading"
 )
 
 // Bounds of a fetch.
@@ -74,11 +75,27 @@ func (t *Transport) Fetch(ctx context.Context, req Request) (*Page, error) {
 	}
 	delivered := false
 	defer func() {
-		if !delivered { // even if reading it panics
+		if !delivered {
 			page.Release()
 		}
 	}()
-	err := by.fetch(ctx, &req, time.Now().Add(t.config.Timeout), page)
+	var err error
+	panicked := t.config.Reader.Run(reading.Page{URL: req.URL,
+		Record: func() []byte { return page.Body }},
+		func() { err = t.try(ctx, by, &req, page) })
+	switch {
+	case panicked != nil:
+		return nil, page.fail(panicked, fault.PageUnparsable)
+	case err != nil:
+		return nil, err
+	}
+	delivered = true
+	return page, nil
+}
+
+// try fetches and judges a page. Decoding it may panic.
+func (t *Transport) try(ctx context.Context, by tier, req *Request, page *Page) error {
+	err := by.fetch(ctx, req, time.Now().Add(t.config.Timeout), page)
 	var illegible error
 	if err == nil { // walls are recognized by their text
 		page.Body, illegible = toUTF8(page.Body, page.ContentType)
@@ -87,11 +104,10 @@ func (t *Transport) Fetch(ctx context.Context, req Request) (*Page, error) {
 	if err == nil {
 		err = illegible
 	}
-	if err == nil {
-		delivered = true
-		return page, nil
+	if err != nil {
+		return t.failure(page, err)
 	}
-	return nil, t.failure(page, err)
+	return nil
 }
 
 // failure turns an error into a *Failure, and returns errors without a code as they are.

@@ -8,6 +8,8 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"net/netip"
+	"os"
+	"path/filepath"
 	"strings"
 	"testing"
 	"time"
@@ -19,6 +21,7 @@ import (
 	"shoal.dev/shoal/pkg/egress"
 	"shoal.dev/shoal/pkg/fault"
 	"shoal.dev/shoal/pkg/model"
+	"shoal.dev/shoal/pkg/reading"
 )
 
 const forbidden = "http://127.0.0.2/"
@@ -138,21 +141,27 @@ func (u *garbled) fetch(_ context.Context, _ *Request, _ time.Time, page *Page) 
 func (u *garbled) Header(string) string { panic("a reader's") }
 func (u *garbled) Release()             { u.released++ }
 
-// A page whose reading panics is released.
+// A page whose reading panics is unparsable. It is released, and kept as far as it was received.
 func TestPanicOfAPage(t *testing.T) {
-	transport := newTransport(newEgress(t, egress.Config{}), Config{}, nil)
+	dir := t.TempDir()
+	transport := newTransport(newEgress(t, egress.Config{}),
+		Config{Reader: reading.New("fetcher", reading.Config{Dir: dir})}, nil)
 	page := &garbled{}
 	transport.tiers[model.Plain] = page
-	func() {
-		defer func() {
-			if recover() == nil {
-				t.Error("the panic is hidden")
-			}
-		}()
-		_, _ = transport.Fetch(t.Context(), Request{URL: "http://a.example/"})
-	}()
+	got, err := transport.Fetch(t.Context(), Request{URL: "http://a.example/"})
+	if failed := failureOf(t, got, err); failed.Code != fault.PageUnparsable || failed.Retry ||
+		failed.Status != 200 {
+		t.Errorf("%+v", failed)
+	}
 	if page.released != 1 {
 		t.Errorf("the page is given back %d times", page.released)
+	}
+	kept, _ := filepath.Glob(filepath.Join(dir, "*.page"))
+	if len(kept) != 1 {
+		t.Fatalf("kept: %v", kept)
+	}
+	if body, err := os.ReadFile(kept[0]); string(body) != "<p>x" {
+		t.Errorf("kept: %q, %v", body, err)
 	}
 }
 

@@ -1,13 +1,15 @@
 package detect
 
 import (
+	"context"
 	"slices"
 	"strconv"
 
-	"github.com/andybalholm/cascadia"
 	"golang.org/x/net/html"
 
 	"shoal.dev/shoal/pkg/amount"
+	"shoal.dev/shoal/pkg/extract/internal/dom"
+	"shoal.dev/shoal/pkg/extract/internal/rows"
 	"shoal.dev/shoal/pkg/extract/internal/tree"
 	"shoal.dev/shoal/pkg/fault"
 	"shoal.dev/shoal/pkg/model"
@@ -16,8 +18,8 @@ import (
 
 // Bounds of the answer to a pick.
 const (
-	// pickVisits bounds the elements at which a pick's selectors are tried: a tenth of a preview's
-	// bound.
+	// pickVisits bounds the elements at which a pick tries selectors of its own: a tenth of a
+	// preview's bound. The caller's selectors are paid from the steps of a page.
 	pickVisits = maxVisits / 10
 	// MaxPicked bounds the elements that are reported for a field.
 	MaxPicked  = 1_000
@@ -35,9 +37,10 @@ type Choice struct {
 // Pick makes a field of the element with this number. For MULTIPLE_PRODUCTS, the first field
 // matches all similar elements; later fields are searched in the rows that it makes. For
 // SINGLE_PRODUCT, the field matches this element alone. choices lists the element's possible
-// values, the field's own first. Faults are coded invalid_request and name the member element.
-func (s *Showing) Pick(kind model.ScraperType, fields []model.Field, element int) (f model.Field,
-	choices []Choice, err error) {
+// values, the field's own first. Faults are coded invalid_request and name the member element, or
+// are those of Matches.
+func (s *Showing) Pick(ctx context.Context, kind model.ScraperType, fields []model.Field,
+	element int) (f model.Field, choices []Choice, err error) {
 	if element < 0 || element >= len(s.at) || s.at[element].Type != html.ElementNode {
 		return f, nil, unpicked("is no element of the page")
 	}
@@ -49,7 +52,11 @@ func (s *Showing) Pick(kind model.ScraperType, fields []model.Field, element int
 	case len(fields) == 0:
 		css = s.alike(n)
 	default:
-		if css, err = s.within(fields[0].Selector, n); err != nil {
+		titles, err := s.matches(ctx, kind, fields[0].Selector)
+		if err != nil {
+			return f, nil, err
+		}
+		if css, err = s.within(titles, n); err != nil {
 			return f, nil, err
 		}
 	}
@@ -89,10 +96,11 @@ func (s *Showing) alike(n *html.Node) string {
 	return s.probe.sel.first(n)
 }
 
-// within returns a selector for n in its row and for the similar elements of the other rows.
-func (s *Showing) within(first string, n *html.Node) (string, error) {
-	l := list{titles: s.matches(first)}
-	items, _ := s.itemsOf(l.titles)
+// within returns a selector for n in its row and for the similar elements of the other rows. The
+// titles make the rows.
+func (s *Showing) within(titles []*html.Node, n *html.Node) (string, error) {
+	l := list{titles: titles}
+	items, _ := s.itemsOf(titles)
 	if len(items) == 0 {
 		return "", unpicked("the first field makes no rows to pick in")
 	}
@@ -103,6 +111,7 @@ func (s *Showing) within(first string, n *html.Node) (string, error) {
 	if row < 0 {
 		return "", unpicked("stands in none of the rows: the first field makes them")
 	}
+	title := s.probe.sel.group(titles)
 	if row >= maxSampled { // the search samples rows from the beginning
 		items, l.titles, row = items[row:], l.titles[row:], 0
 	}
@@ -110,7 +119,7 @@ func (s *Showing) within(first string, n *html.Node) (string, error) {
 		l.items = append(l.items, s.probe.all[item].node)
 	}
 	l.set = setOf(l.items)
-	search := s.probe.searchOf(&l, first)
+	search := s.probe.searchOf(&l, title)
 	nodes := s.counterparts(items[:min(len(items), maxSampled)], row, at)
 	if css := search.selector(nodes, false); css != "" {
 		return css, nil
@@ -200,15 +209,17 @@ func newName(name string, fields []model.Field) string {
 }
 
 // Matches returns, for each field, the numbers of the elements that it takes, at most MaxPicked. A
-// selector that is not CSS, or is too costly, has none.
-func (s *Showing) Matches(kind model.ScraperType, fields []model.Field) [][]int {
+// selector that is not CSS has none. Its error is coded too_costly, or is the context's.
+func (s *Showing) Matches(ctx context.Context, kind model.ScraperType,
+	fields []model.Field) ([][]int, error) {
 	all := make([][]int, len(fields))
 	var items []int
 	for i, f := range fields {
-		found := s.matches(f.Selector)
+		found, err := s.matches(ctx, kind, f.Selector)
 		switch {
+		case err != nil:
+			return nil, err
 		case kind == model.SingleProduct:
-			found = found[:min(len(found), 1)]
 		case i == 0:
 			items, _ = s.itemsOf(found)
 		case items != nil:
@@ -221,7 +232,7 @@ func (s *Showing) Matches(kind model.ScraperType, fields []model.Field) [][]int 
 			}
 		}
 	}
-	return all
+	return all, nil
 }
 
 // itemsOf returns the rows that titles make; nil if they make none or are not shown.
@@ -250,9 +261,26 @@ func (s *Showing) firstIn(items []int, nodes []*html.Node) []*html.Node {
 	return first
 }
 
-func (s *Showing) matches(selector string) []*html.Node {
-	if _, err := cascadia.ParseGroup(selector); err != nil {
-		return nil
+// matches returns the elements that a caller's selector takes, in document order: none if it is not
+// CSS, at most one for SINGLE_PRODUCT.
+func (s *Showing) matches(ctx context.Context, kind model.ScraperType,
+	selector string) (found []*html.Node, err error) {
+	compiled, unfit := rows.CompileSelector("selector", selector)
+	if unfit != nil || compiled.CSS == nil {
+		return nil, nil
 	}
-	return s.probe.sel.all(selector)
+	s.doc.Within(ctx)
+	var elems []dom.Elem
+	if kind != model.SingleProduct {
+		elems = compiled.CSS.All(&s.doc)
+	} else if first := compiled.CSS.First(&s.doc, dom.Whole); first != dom.None {
+		elems = append(elems, first)
+	}
+	for _, e := range elems {
+		found = append(found, s.nodes[e])
+	}
+	if err = s.doc.Err(); err != nil && ctx.Err() == nil {
+		err = fault.Wrap(fault.PageTooCostly, err, "the selectors take too long on this page")
+	}
+	return found, err
 }

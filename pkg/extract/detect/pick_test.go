@@ -1,7 +1,9 @@
 package detect
 
 import (
+	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -9,6 +11,7 @@ import (
 
 	"golang.org/x/net/html"
 
+	"shoal.dev/shoal/pkg/extract/internal/rows"
 	"shoal.dev/shoal/pkg/extract/internal/tree"
 	"shoal.dev/shoal/pkg/fault"
 	"shoal.dev/shoal/pkg/model"
@@ -58,6 +61,15 @@ func (s *Showing) number(t *testing.T, text string) int {
 	return 0
 }
 
+func (s *Showing) matched(t *testing.T, kind model.ScraperType, fields []model.Field) [][]int {
+	t.Helper()
+	all, err := s.Matches(t.Context(), kind, fields)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return all
+}
+
 const goods = `<!doctype html><head><title>x</title><script>var a = "<li>"</script></head>
 <nav><ul><li><a href="/a">Home</a><li><a href="/b">Shop</a></ul></nav>
 <!-- a remark --><style>li { color: red }</style><ul class="goods">
@@ -79,7 +91,8 @@ func TestPicks(t *testing.T) {
 		{"6 left", "field", "span", 3},
 		{"old", "field2", "span:nth-of-type(2)", 2},
 	} {
-		f, choices, err := s.Pick(model.MultipleProducts, fields, s.number(t, c.text))
+		f, choices, err := s.Pick(t.Context(), model.MultipleProducts, fields,
+			s.number(t, c.text))
 		if err != nil {
 			t.Fatalf("%s: %v", c.text, err)
 		}
@@ -88,20 +101,20 @@ func TestPicks(t *testing.T) {
 			t.Errorf("%s: %+v, %+v", c.text, f, choices)
 		}
 		fields = append(fields, f)
-		all := s.Matches(model.MultipleProducts, fields)
+		all := s.matched(t, model.MultipleProducts, fields)
 		if found := all[len(fields)-1]; len(found) != c.found ||
 			!slices.Contains(found, s.number(t, c.text)) {
 			t.Errorf("%s: %q finds %v", c.text, f.Selector, found)
 		}
 	}
 	image := slices.IndexFunc(s.Nodes, func(n Node) bool { return n.Name == "img" })
-	f, choices, err := s.Pick(model.MultipleProducts, fields, image)
+	f, choices, err := s.Pick(t.Context(), model.MultipleProducts, fields, image)
 	if err != nil || f.Kind != model.Attr || f.Attr != "src" || f.Name != "image" ||
-		len(s.Matches(model.MultipleProducts, append(fields, f))[4]) != 2 || len(choices) != 2 {
+		len(s.matched(t, model.MultipleProducts, append(fields, f))[4]) != 2 || len(choices) != 2 {
 		t.Errorf("the image: %+v, %+v, %v", f, choices, err)
 	}
-	f, _, err = s.Pick(model.SingleProduct, nil, s.number(t, "3 of 30"))
-	if err != nil || len(s.Matches(model.SingleProduct, []model.Field{f})[0]) != 1 {
+	f, _, err = s.Pick(t.Context(), model.SingleProduct, nil, s.number(t, "3 of 30"))
+	if err != nil || len(s.matched(t, model.SingleProduct, []model.Field{f})[0]) != 1 {
 		t.Errorf("the foot: %+v, %v", f, err)
 	}
 }
@@ -122,10 +135,80 @@ func TestPicksAreRefused(t *testing.T) {
 		"rows overlap":   {[]model.Field{{Selector: "li, h3"}}, s.number(t, "€2.50")},
 		"not understood": {[]model.Field{{Selector: "((("}}, s.number(t, "€2.50")},
 	} {
-		_, _, err := s.Pick(model.MultipleProducts, c.fields, c.element)
+		_, _, err := s.Pick(t.Context(), model.MultipleProducts, c.fields, c.element)
 		if fault.CodeOf(err) != fault.InvalidRequest {
 			t.Errorf("%s: %v", name, err)
 		}
+	}
+}
+
+// leaving is a context that ends once Err has been called twice.
+type leaving struct {
+	context.Context
+	asked int
+}
+
+func (l *leaving) Err() error {
+	if l.asked++; l.asked > 2 {
+		return context.Canceled
+	}
+	return nil
+}
+
+// A caller's selectors are paid from the steps of the page, and end with the caller. That holds for
+// the first field's, which makes the rows, and for those of the fields after it.
+func TestCostlySelectorsInPicks(t *testing.T) {
+	slow := strings.Repeat("a{0,999}", 3) + "z"
+	for selector, page := range map[string]string{
+		"p:matches(" + slow + ")":    "<p>" + strings.Repeat("a", 400_000),
+		":has(:has(:has(:has(.y))))": strings.Repeat("<div class=x>a", 400),
+	} {
+		fields := []model.Field{{Name: "a", Selector: selector, Kind: model.Text}}
+		if _, err := rows.CompileSelector("a", selector); err != nil {
+			t.Fatal(err)
+		}
+		for name, ask := range map[string]func(context.Context, *Showing) error{
+			"pick": func(ctx context.Context, s *Showing) error {
+				_, _, err := s.Pick(ctx, model.MultipleProducts, fields, len(s.Nodes)-2)
+				return err
+			},
+			"matches": func(ctx context.Context, s *Showing) error {
+				_, err := s.Matches(ctx, model.MultipleProducts,
+					append([]model.Field{{Selector: "div"}}, fields...))
+				return err
+			},
+		} {
+			if err := ask(t.Context(), shown(t, page)); fault.CodeOf(err) != fault.PageTooCostly {
+				t.Errorf("%.40s: %s: %v", selector, name, err)
+			}
+			gone := &leaving{Context: t.Context()}
+			if err := ask(gone, shown(t, page)); !errors.Is(err, context.Canceled) ||
+				gone.asked > 10 {
+				t.Errorf("%.40s: %s: %v after the context was asked %d times", selector, name, err,
+					gone.asked)
+			}
+		}
+	}
+}
+
+// Selectors that a pick tries are its own: no part of the caller's first field is in them.
+func TestPicksBuildOnNoForeignSelector(t *testing.T) {
+	s := shown(t, goods)
+	title := model.Field{Name: "title", Selector: "li:has(b) h3:matches(one)", Kind: model.Text}
+	f, _, err := s.Pick(t.Context(), model.MultipleProducts, []model.Field{title},
+		s.number(t, "€2.50"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for css := range s.probe.sel.found {
+		if strings.Contains(css, ":has(b)") || strings.Contains(css, ":matches") {
+			t.Errorf("%q is tried", css)
+		}
+	}
+	fields := []model.Field{title, f, {Name: "XPath", Selector: "//b"}}
+	if all := s.matched(t, model.MultipleProducts, fields); len(all[0]) != 3 || len(all[1]) != 3 ||
+		len(all[2]) != 0 {
+		t.Errorf("%q finds %v", f.Selector, all)
 	}
 }
 

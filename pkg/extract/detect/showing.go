@@ -7,6 +7,7 @@ import (
 
 	"golang.org/x/net/html"
 
+	"shoal.dev/shoal/pkg/extract/internal/dom"
 	"shoal.dev/shoal/pkg/extract/internal/tree"
 	"shoal.dev/shoal/pkg/fault"
 	"shoal.dev/shoal/pkg/utf8text"
@@ -33,6 +34,8 @@ type Showing struct {
 	probe   *probe
 	at      []*html.Node // by number
 	numbers map[*html.Node]int
+	doc     dom.Document // for the caller's selectors, whose work it bounds
+	nodes   []*html.Node // by dom.Elem
 }
 
 // Show parses a view. Its error is coded unparsable.
@@ -52,6 +55,7 @@ func Show(v *View) (*Showing, error) {
 	s := &Showing{Markup: markup, numbers: map[*html.Node]int{}, Nodes: []Node{}}
 	s.probe = &probe{outline: newOutline(root), root: root, base: base, sel: newSelectors(root)}
 	s.probe.sel.left = pickVisits
+	s.nodes = s.doc.Convert(root)
 	s.add(root, -1, false)
 	return s, nil
 }

@@ -1,6 +1,7 @@
 package clickhouse
 
 import (
+	"context"
 	"fmt"
 
 	"shoal.dev/shoal/pkg/filter"
@@ -47,8 +48,9 @@ func linkColumn(field, part string) string {
 // without a noted state is pending.
 func (s *Store) printState(site ids.ID, c filter.Compare) string {
 	var passing, others []rowstore.LinkState
+	budget := filter.NewBudget(context.Background()) // for a few short words
 	for state := range rowstore.LinkErrored + 1 {
-		if filter.Match(c, map[string]any{"state": state.String()}) {
+		if filter.Match(budget, c, map[string]any{"state": state.String()}) {
 			passing = append(passing, state)
 		} else {
 			others = append(others, state)

@@ -99,8 +99,9 @@ func (s *suite) agreeOn(t failer, scope rowstore.Scope, docs []document, node fi
 	text string) {
 	s.Helper()
 	want := []string{}
+	budget := filter.NewBudget(s.ctx)
 	for _, doc := range docs {
-		if filter.Match(node, doc.decoded) {
+		if filter.Match(budget, node, doc.decoded) {
 			want = append(want, doc.raw)
 		}
 	}

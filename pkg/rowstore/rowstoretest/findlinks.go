@@ -1,6 +1,7 @@
 package rowstoretest
 
 import (
+	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -17,8 +18,9 @@ import (
 
 // passing returns the links that pass a filter.
 func passing(links []rowstore.SiteLink, f filter.Node) (some []rowstore.SiteLink) {
+	budget := filter.NewBudget(context.Background())
 	for _, l := range links {
-		if filter.Match(f, map[string]any{"url": l.URL, "title": l.Title, "curl": l.Curl,
+		if filter.Match(budget, f, map[string]any{"url": l.URL, "title": l.Title, "curl": l.Curl,
 			"state": l.State.String()}) {
 			some = append(some, l)
 		}

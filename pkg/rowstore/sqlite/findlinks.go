@@ -18,17 +18,17 @@ func (s *Store) FindSiteLinks(ctx context.Context, q rowstore.SiteQuery, f filte
 		return nil, 0, err
 	}
 	var passing linkSet
-	doc := map[string]any{}
+	doc, budget := map[string]any{}, filter.NewBudget(ctx)
 	all := linksRead{SiteQuery: rowstore.SiteQuery{Version: q.Version, Site: q.Site, From: q.From},
 		stateless: !asksState(f)}
 	err = s.siteLinks(ctx, all, func(l *rowstore.SiteLink) error {
 		doc["url"], doc["title"], doc["curl"] = l.URL, l.Title, l.Curl
 		doc["state"] = l.State.String()
-		if filter.Match(f, doc) {
+		if filter.Match(budget, f, doc) {
 			total++
 			passing.add(l.Seq)
 		}
-		return ctx.Err() // patterns may be slow
+		return filter.ErrOf(budget)
 	})
 	if err != nil || total == 0 {
 		return nil, 0, err

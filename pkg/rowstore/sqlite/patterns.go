@@ -3,20 +3,15 @@ package sqlite
 import (
 	"context"
 	"database/sql/driver"
-	"errors"
 	"fmt"
 	"sync"
 
 	"modernc.org/sqlite"
 
-	"shoal.dev/shoal/pkg/fault"
+	"shoal.dev/shoal/pkg/filter"
 	"shoal.dev/shoal/pkg/pattern"
 	"shoal.dev/shoal/pkg/rowstore/internal/document"
 )
-
-// matchSteps is the budget of one query's patterns: 25 s at worst, or a hundred megabytes of text
-// with usual patterns.
-const matchSteps = 500_000_000
 
 // patterns holds the patterns of running queries. SQLite passes their numbers to matches().
 type patterns struct {
@@ -35,7 +30,7 @@ func newPatterns() *patterns { return &patterns{used: map[int64]priced{}} }
 
 // beginQuery begins a query, which ends with the context at the latest. The caller must call end.
 func (p *patterns) beginQuery(ctx context.Context) *matching {
-	return &matching{patterns: p, budget: pattern.NewBudget(ctx, matchSteps)}
+	return &matching{patterns: p, budget: filter.NewBudget(ctx)}
 }
 
 // matching holds the patterns of one query.
@@ -65,15 +60,10 @@ func (m *matching) end() {
 
 // failure returns a query's error: SQLite passes on only the text of a function's error.
 func (m *matching) failure(err error) error {
-	switch ended := m.budget.Err(); {
-	case err == nil || ended == nil:
-		return err
-	case errors.Is(ended, pattern.ErrExhausted):
-		return fault.Invalid(fault.InvalidFilter, "filters",
-			"its patterns take too long on these rows")
-	default:
+	if ended := filter.ErrOf(m.budget); err != nil && ended != nil {
 		return ended
 	}
+	return err
 }
 
 // match implements the SQL function matches.

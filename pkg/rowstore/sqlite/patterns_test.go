@@ -8,8 +8,35 @@ import (
 	"testing"
 
 	"shoal.dev/shoal/pkg/fault"
+	"shoal.dev/shoal/pkg/filter"
+	"shoal.dev/shoal/pkg/ids"
 	"shoal.dev/shoal/pkg/pattern"
+	"shoal.dev/shoal/pkg/rowstore"
 )
+
+// TestPatternsOnLinksArePaid: one budget covers all links of a search.
+func TestPatternsOnLinksArePaid(t *testing.T) {
+	s, version := openStore(t), ids.ID{1}
+	var links []rowstore.SiteLink
+	for i := range uint32(1_000) {
+		links = append(links, rowstore.SiteLink{Seq: i, Hash: uint64(i),
+			Title: strings.Repeat("b", 6_000)})
+	}
+	if err := s.PutSiteLinks(t.Context(), version, links); err != nil {
+		t.Fatal(err)
+	}
+	if err := s.FinishSite(t.Context(), version, 1_000); err != nil {
+		t.Fatal(err)
+	}
+	f, err := filter.Parse([]byte(`{"title":{"regex":"` + strings.Repeat("a{0,999}", 3) + `z"}}`))
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, _, err = s.FindSiteLinks(t.Context(), rowstore.SiteQuery{Version: version, Limit: 10}, f)
+	if fault.CodeOf(err) != fault.InvalidFilter {
+		t.Errorf("%v", err)
+	}
+}
 
 // TestPatternsOfAQueryArePaid: one budget covers all rows of a query, and says why it has ended.
 func TestPatternsOfAQueryArePaid(t *testing.T) {

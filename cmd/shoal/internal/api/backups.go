@@ -50,8 +50,12 @@ type Restored struct {
 	CustomersGone int    `json:"customersGone"`
 	ScrapersGone  int    `json:"scrapersGone"`
 	ScrapersBack  int    `json:"scrapersBack"`
-	BalanceMicros int64  `json:"balanceMicros"`
-	BeforeMicros  int64  `json:"beforeMicros"`
+
+	ScrapersReturned  int `json:"scrapersReturned"`
+	SchedulesReturned int `json:"schedulesReturned"`
+
+	BalanceMicros int64 `json:"balanceMicros"`
+	BeforeMicros  int64 `json:"beforeMicros"`
 
 	Warnings []string `json:"warnings"`
 }

@@ -233,6 +233,8 @@ func changesOf(r *api.Restored) (lines []string) {
 	tell(r.ScrapersGone, "scraper", "made since: gone")
 	tell(r.ScrapersBack, "scraper", "changed since: as it was, under new revisions from its "+
 		"next change on")
+	tell(r.ScrapersReturned, "scraper", "deleted since: there again")
+	tell(r.SchedulesReturned, "schedule", "removed since: starts runs again, which are charged")
 	if r.BalanceMicros != r.BeforeMicros {
 		lines = append(lines, fmt.Sprintf("balances: %s in all, %s before",
 			terminal.Euros(r.BalanceMicros), terminal.Euros(r.BeforeMicros)))

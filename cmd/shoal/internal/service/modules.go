@@ -66,7 +66,7 @@ func modules() []module {
 			build: (*node).buildFetcher, part: (*node).fetcherPart},
 		{name: identity.APIServer,
 			needs: []string{logModule, rowsModule, cacheModule, blobsModule, egressModule,
-				ratesModule, stateModule, workModule},
+				readingModule, ratesModule, stateModule, workModule},
 			build: (*node).buildAPI, part: (*node).apiPart},
 		{name: readyModule, part: (*node).readyPart},
 	}

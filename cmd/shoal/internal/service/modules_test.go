@@ -47,7 +47,8 @@ func TestAProcessOpensWhatItsRoleNeeds(t *testing.T) {
 		identity.Fetcher:      {"cache", "egress", "fetcher", "log", "rates", "reader", "web"},
 		identity.Ingest:       {"ingest", "log", "reader", "rows", "work"},
 		identity.Billing:      {"billing", "log", "reader", "rows", "work"},
-		identity.APIServer:    {"api", "cache", "egress", "log", "rates", "rows", "work"},
+		identity.APIServer: {"api", "cache", "egress", "log", "rates", "reader", "rows",
+			"work"},
 	} {
 		t.Run(role, func(t *testing.T) {
 			n := nodeOf(t, authority, role)

@@ -18,6 +18,28 @@ func (d *Document) convert(body []byte) error {
 	return nil
 }
 
+// Convert makes the document of a parsed page and returns the nodes of its elements.
+func (d *Document) Convert(root *html.Node) []*html.Node {
+	d.Reset()
+	d.decoded = true
+	d.convertChildren(root, None, None)
+	return appendElements(make([]*html.Node, 0, len(d.elems)), root)
+}
+
+// appendElements appends the elements in n, in the order in which they are converted.
+func appendElements(list []*html.Node, n *html.Node) []*html.Node {
+	for c := n.FirstChild; c != nil; c = c.NextSibling {
+		if c.Type != html.ElementNode {
+			continue
+		}
+		list = append(list, c)
+		if tagOf(lowerASCII(c.Data)) != tTemplate {
+			list = appendElements(list, c)
+		}
+	}
+	return list
+}
+
 // convertChildren adds the contents of n; hider is the innermost element that hides them.
 func (d *Document) convertChildren(n *html.Node, parent, hider Elem) {
 	prev, index, apart := None, int32(0), false

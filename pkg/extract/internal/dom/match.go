@@ -254,13 +254,13 @@ func (p *pseudo) match(d *Document, e Elem) bool {
 	case pseudoIs:
 		return p.list.match(d, e)
 	case pseudoHas:
-		for i := e + 1; i < el.end && d.steps >= 0; i++ {
+		for i := e + 1; i < el.end && d.goesOn(); i++ {
 			if p.list.match(d, i) {
 				return true
 			}
 		}
 	case pseudoHasChild:
-		for i := e + 1; i < el.end && d.steps >= 0; i = d.elems[i].end {
+		for i := e + 1; i < el.end && d.goesOn(); i = d.elems[i].end {
 			if p.list.match(d, i) {
 				return true
 			}

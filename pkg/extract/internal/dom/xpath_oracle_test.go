@@ -235,6 +235,9 @@ func TestXPathOracle(t *testing.T) {
 		compared, tooSlow, wrong = compared+n, tooSlow+slow, wrong+bad
 	}
 	t.Logf("%d expressions: %d differ, %d took too long", compared, wrong, tooSlow)
+	if 2_000*tooSlow > compared {
+		t.Error("more than 5 in 10,000 took too long")
+	}
 }
 
 func comparePage(t *testing.T, random *rand.Rand, file string) (compared, tooSlow, wrong int) {

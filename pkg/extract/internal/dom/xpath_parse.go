@@ -40,7 +40,7 @@ type step struct {
 	filters    []*expression
 	placed     bool // a filter depends on positions
 	siblings   bool // the axis leads to siblings
-	counted    bool // it leads across the page, and depends on no positions or on last() alone
+	counted    bool // it leads far, and depends on no positions or on last() alone
 }
 
 var axes = []string{"ancestor", "ancestor-or-self", "attribute", "child", "descendant",
@@ -383,21 +383,24 @@ func (p *xpathParser) location(e *expression, begins bool) (*expression, error) 
 	}
 }
 
-// add adds a step. It turns //x into descendant::x unless a filter depends on positions.
+// add adds a step. It turns .//x into descendant::x unless a filter depends on positions.
 func (e *expression) add(s step) {
 	for _, f := range s.filters {
 		s.placed = s.placed || f.kind == isNumber || f.position
 	}
-	s.siblings = strings.HasSuffix(s.axis, "-sibling")
-	s.counted = slices.Contains(across, s.axis) &&
-		(!s.placed || len(s.filters) == 1 && s.filters[0].last)
-	if last := len(e.steps) - 1; last >= 0 && !s.placed && s.axis == "child" {
-		if before := e.steps[last]; before.axis == "descendant-or-self" &&
-			before.test == "node()" && len(before.filters) == 0 {
+	if last := len(e.steps) - 1; last >= 0 {
+		switch before := e.steps[last]; {
+		case before.test != "node()" || len(before.filters) > 0:
+		case before.axis == "self":
+			e.steps = e.steps[:last]
+		case before.axis == "descendant-or-self" && !s.placed && s.axis == "child":
 			s.axis = "descendant"
 			e.steps = e.steps[:last]
 		}
 	}
+	s.siblings = strings.HasSuffix(s.axis, "-sibling")
+	s.counted = slices.Contains(across, s.axis) &&
+		(!s.placed || len(s.filters) == 1 && s.filters[0].last)
 	e.steps = append(e.steps, s)
 }
 

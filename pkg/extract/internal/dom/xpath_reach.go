@@ -4,9 +4,10 @@ import (
 	"slices"
 )
 
-// across are the axes that lead from each node across the page. Walking them from every node would
-// examine each pair of nodes.
-var across = []string{"following", "following-sibling", "preceding", "preceding-sibling"}
+// across are the axes that lead from each node across the page, or deep into it. Walking them from
+// every node would examine each pair of nodes.
+var across = []string{"descendant", "following", "following-sibling", "preceding",
+	"preceding-sibling"}
 
 // maxReach bounds the total size of a document's reaches, in numbers of four bytes.
 const maxReach = 4 << 20
@@ -134,11 +135,12 @@ func (r *reach) count(v *evaluation, s *step, p spot) int {
 		return int(r.upTo[n.before])
 	case "following-sibling":
 		return int(r.within[n.parent] - r.upTo[p.node])
+	case "descendant":
+		return r.below(d.behind(p)) - r.below(p.node+1)
 	case "following":
-		at, _ := slices.BinarySearch(r.all, d.behind(p))
-		return len(r.all) - at
+		return len(r.all) - r.below(d.behind(p))
 	}
-	count, _ := slices.BinarySearch(r.all, p.node)
+	count := r.below(p.node)
 	for at := n.parent; at >= 0; at = d.xpath.nodes[at].parent {
 		if d.spend(1); r.has(at) {
 			count--
@@ -147,12 +149,18 @@ func (r *reach) count(v *evaluation, s *step, p spot) int {
 	return count
 }
 
+// below returns the number of nodes before a node.
+func (r *reach) below(node int32) int {
+	at, _ := slices.BinarySearch(r.all, node)
+	return at
+}
+
 func (r *reach) has(node int32) bool {
 	_, found := slices.BinarySearch(r.all, node)
 	return found
 }
 
-// behind returns the first node that follows p.
+// behind returns the first node after p and its descendants.
 func (d *Document) behind(p spot) int32 {
 	if p.attr >= 0 {
 		return p.node + 1
@@ -179,6 +187,10 @@ func (r *reach) lastFrom(v *evaluation, s *step, p spot) (last spot, found bool)
 	case s.axis == "following-sibling":
 		if at = r.last[parent]; at <= p.node {
 			at = 0
+		}
+	case s.axis == "descendant":
+		if n := r.below(d.behind(p)); n > 0 && r.all[n-1] > p.node {
+			at = r.all[n-1]
 		}
 	case s.axis == "following":
 		if n := len(r.all); n > 0 && r.all[n-1] >= d.behind(p) {

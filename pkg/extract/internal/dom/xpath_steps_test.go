@@ -67,6 +67,21 @@ func TestXPathStepsAreLinear(t *testing.T) {
 	}
 }
 
+// What is asked of the descendants of each node takes steps in proportion to the page, however deep
+// the nodes are.
+func TestXPathStepsAreLinearInDepth(t *testing.T) {
+	const deep, leaves = 400, 20_000
+	page := strings.Repeat("<div>", deep) + strings.Repeat("<a>y</a>", leaves)
+	for _, expr := range []string{"//div[count(descendant::a) > 5]", "//div[count(.//a) > 5]",
+		"//*/descendant::*[last()]", "//div[.//a]", "//div[not(descendant::b)]",
+		"//div[descendant::a = 'x']", "//div[descendant::a or .//b]"} {
+		steps, err := stepsOf(t, page, expr, maxSteps)
+		if most := 40 * (deep + 2*leaves); steps > most || err != nil {
+			t.Errorf("%s takes %d steps, more than %d: %v", expr, steps, most, err)
+		}
+	}
+}
+
 // A filter that depends on no positions is evaluated once for a node, wherever steps come from.
 func TestXPathFiltersAreAskedOnce(t *testing.T) {
 	page := "<b>" + strings.Repeat("y", 40_000) + "x</b><b>x</b>" + strings.Repeat("<i></i>", 3000)

@@ -160,13 +160,13 @@ func (h *Hold) publishRecords(s *shard, records [][]byte) bool {
 	return false
 }
 
-// mayPublish says whether the shard is still held. It drops a shard whose lease has lapsed, since
-// its batch is lost.
+// mayPublish says whether the shard is still held. It drops shards whose lease has lapsed, since
+// their batches are lost.
 func (h *Hold) mayPublish(s *shard) bool {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	if !s.gone && !s.isFresh(h.config.Clock.Now()) {
-		h.lapseShards(s)
+	if now := h.config.Clock.Now(); !s.gone && !s.isFresh(now) {
+		h.lapseShards(now)
 	}
 	return !s.gone
 }

@@ -13,8 +13,8 @@ import (
 	"shoal.dev/shoal/pkg/model"
 )
 
-// TestReleasedVersionsStayAsTheyAre compares commands and their payloads with those of each released
-// version.
+// TestReleasedVersionsStayAsTheyAre compares commands and their payloads with those of each
+// released version.
 func TestReleasedVersionsStayAsTheyAre(t *testing.T) {
 	m := New()
 	codectest.CheckReleased(t, func(version int) (got []string) {

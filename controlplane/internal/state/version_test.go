@@ -7,7 +7,8 @@ import (
 	"shoal.dev/shoal/controlplane/internal/codec/codectest"
 )
 
-// TestReleasedVersionsStayAsTheyAre compares tables and records with those of each released version.
+// TestReleasedVersionsStayAsTheyAre compares tables and records with those of each released
+// version.
 func TestReleasedVersionsStayAsTheyAre(t *testing.T) {
 	codectest.CheckReleased(t, func(version int) []string {
 		got := codectest.Members(reflect.TypeFor[savedRun](), version)

@@ -59,8 +59,8 @@ func (s *sheets) addVague(selector string) {
 		}
 		if parts := partsOf(plain); len(parts) == 1 {
 			v.compound = parts[0]
-		} else if tag, _, _ := strings.Cut(strings.ReplaceAll(plain, "#", "."), "."); tag == "html" ||
-			tag == "body" {
+		} else if end := strings.IndexAny(plain+".", ".#"); plain[:end] == "html" ||
+			plain[:end] == "body" {
 			return // it applies to the whole page
 		}
 		if _, attribute, ok := strings.Cut(last, "["); ok && !strings.Contains(last, "(") {

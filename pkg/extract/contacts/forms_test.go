@@ -280,8 +280,8 @@ func TestHostileSheets(t *testing.T) {
 	}
 }
 
-// TestBeyondTheBounds: what bounds leave out of style sheets may hide letters of an address. Such an
-// address is in doubt, and one without elements inside is not.
+// TestBeyondTheBounds: what bounds leave out of style sheets may hide letters of an address. Such
+// an address is in doubt, and one without elements inside is not.
 func TestBeyondTheBounds(t *testing.T) {
 	const hidden = ".q{display:none}"
 	layers := func(n int) string {
@@ -295,7 +295,8 @@ func TestBeyondTheBounds(t *testing.T) {
 		"selectors": {strings.Repeat(".a,", maxRules) + hidden, "", "q"},
 		"vague":     {strings.Repeat(".a:not(b){display:none}", maxVague+1), "", "q"},
 		"depth":     {layers(maxDepth + 1), "", "q"},
-		"nested":    {"p,a,a,a{" + strings.Repeat("a{b:c}", maxSheets/7) + "& " + hidden + "}", "", "q"},
+		"nested": {"p,a,a,a{" + strings.Repeat("a{b:c}", maxSheets/7) + "& " + hidden + "}", "",
+			"q"},
 		"classes": {"." + strings.ReplaceAll(classes, " ", ".") + "{display:none}", "",
 			classes},
 		"class bytes": {hidden, "", strings.Repeat("c ", maxClassBytes/2) + "q"},

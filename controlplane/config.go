@@ -118,12 +118,13 @@ type Config struct {
 
 	// Set by tests only. patience is how long API commands are retried. transport and voters are
 	// for nodes without a Cluster. dial dials other nodes. newest is the newest cluster version
-	// known.
-	patience  time.Duration
-	transport node.Voting
-	voters    []raft.Server
-	dial      func(ctx context.Context, address string) (net.Conn, error)
-	newest    uint32
+	// known. The leader compares all copies of the state once in digestsEvery.
+	patience     time.Duration
+	transport    node.Voting
+	voters       []raft.Server
+	dial         func(ctx context.Context, address string) (net.Conn, error)
+	newest       uint32
+	digestsEvery time.Duration
 }
 
 // Cluster is how a node communicates with the other nodes of its cluster.
@@ -163,7 +164,7 @@ func Defaults() Config {
 		RestoreGrace: 24 * time.Hour, ArchiveEvery: 10 * time.Second, ArchiveKeep: 10,
 		HistoryKept: 400 * 24 * time.Hour,
 		Point:       func(string) {}, BeforeWrite: func() {}, Logger: slog.Default(),
-		patience: client.Patience, newest: command.Newest,
+		patience: client.Patience, newest: command.Newest, digestsEvery: time.Minute,
 	}
 }
 
@@ -242,7 +243,8 @@ func (s *Server) forLeadership() leadership.Config {
 		Lease:     c.Lease,
 		EndWithin: c.EndWithin, FetchDeadline: c.FetchDeadline, MarkerEvery: c.MarkerEvery,
 		RestoreGrace: c.RestoreGrace, ArchiveEvery: c.ArchiveEvery,
-		ArchiveKeep: uint32(c.ArchiveKeep), HistoryKept: c.HistoryKept, RowsFloor: c.RowsFloor,
+		ArchiveKeep: uint32(c.ArchiveKeep), HistoryKept: c.HistoryKept,
+		DigestsEvery: c.digestsEvery, RowsFloor: c.RowsFloor,
 		DropBodies: s.sweeper.dropBodies, Point: c.Point, Logger: c.Logger, Metrics: c.Metrics,
 		Tracer: c.Tracer}
 	if c.Cluster != nil {

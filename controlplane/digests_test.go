@@ -13,13 +13,7 @@ func TestADivergentVoterIsTold(t *testing.T) {
 	c, leads := threeVoters(t)
 	differs := (leads + 1) % 3
 	until(t, "three voters with the same commands", func() bool { return diverge(t, c, differs) })
-	l := c.at(leads).holder.Current()
-	if l == nil {
-		t.Fatal("the leader does not lead any more")
-	}
-	if err := l.LookForDivergence(patient(t)); err != nil {
-		t.Fatal(err)
-	}
+	until(t, "the voter is told", func() bool { return c.at(differs).Diverged() != nil })
 	for i := range 3 {
 		if found := c.at(i).Diverged() != nil; found != (i == differs) {
 			t.Errorf("node %d is found to differ: %v", i, found)
@@ -31,15 +25,7 @@ func TestADivergentVoterIsTold(t *testing.T) {
 func TestADivergentLeaderStepsDown(t *testing.T) {
 	t.Parallel()
 	c, leads := threeVoters(t)
-	l := c.at(leads).holder.Current()
-	if l == nil {
-		t.Fatal("the leader does not lead any more")
-	}
 	until(t, "three voters with the same commands", func() bool { return diverge(t, c, leads) })
-	if err := l.LookForDivergence(patient(t)); err != nil {
-		t.Fatal(err)
-	}
-	_ = l.StepDownIfDiverged(patient(t)) // its leadership may have ended by then
 	until(t, "another leads", func() bool {
 		n := c.leader()
 		return n >= 0 && n != leads

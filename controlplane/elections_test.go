@@ -41,3 +41,25 @@ func TestElectionsAreLogged(t *testing.T) {
 		}
 	}
 }
+
+// TestHandoversAreLogged: Raft's own words for votes and for a lost leadership are those that we
+// make info lines of.
+func TestHandoversAreLogged(t *testing.T) {
+	t.Parallel()
+	r := newReef(t)
+	r.found("a")
+	for _, name := range []string{"b", "c"} {
+		r.add(name, controlPlane)
+	}
+	r.untilServers("a* b* c*")
+	lines, before := []string{"asking for vote", "vote granted", "voting for self", "election won",
+		"entering leader state", "entering follower state"}, map[string]int{}
+	count := func(line string) int { return r.journal.count(`level=INFO msg="raft: ` + line) }
+	for _, line := range lines {
+		before[line] = count(line)
+	}
+	r.nextLeader()
+	for _, line := range lines {
+		r.until("Raft logs: "+line, func() bool { return count(line) > before[line] })
+	}
+}

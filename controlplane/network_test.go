@@ -82,7 +82,7 @@ func (c *nodes) config(name string, roles ...string) Config {
 	}
 	config.Cluster = &Cluster{Identity: i, Listen: address}
 	config.Lease, config.EndWithin = time.Second, time.Second
-	config.dial = c.net.dialer(name)
+	config.dial, config.digestsEvery = c.net.dialer(name), 100*time.Millisecond
 	config.BeforeWrite = func() { <-time.After(time.Duration(c.writes.Load())) }
 	return config
 }

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"shoal.dev/shoal/controlplane/client"
+	"shoal.dev/shoal/controlplane/identity"
 	"shoal.dev/shoal/pkg/clock"
 	"shoal.dev/shoal/pkg/fault"
 	"shoal.dev/shoal/pkg/ids"
@@ -278,4 +279,37 @@ func TestAnswersAreNotOvertaken(t *testing.T) {
 	}
 	cancel()
 	others.Wait()
+}
+
+// A leader says since when a node is gone, also if it was gone before the leader led.
+func TestGoneBeforeTheLeadership(t *testing.T) {
+	t.Parallel()
+	r := newReef(t)
+	r.found("a")
+	for _, name := range []string{"b", "c"} {
+		r.add(name, controlPlane)
+	}
+	r.add("f", identity.Fetcher)
+	r.untilServers("a* b* c* f")
+	r.kill("f")
+	for name, n := range r.nodes {
+		r.until(name+" knows that f is gone", func() bool {
+			_, gone := n.node.GoneSince("f")
+			return gone
+		})
+	}
+	known := time.Now()
+	r.nextLeader()
+	r.until("the next leader says since when f is gone", func() bool {
+		asked := time.Now()
+		nodes, err := r.untilLed().Nodes(patient(t))
+		at := slices.IndexFunc(nodes, func(n client.NodeStatus) bool { return n.Name == "f" })
+		if err != nil || at < 0 || nodes[at].GoneMillis == nil {
+			return false
+		}
+		if gone, least := *nodes[at].GoneMillis, asked.Sub(known).Milliseconds(); gone < least {
+			t.Errorf("gone for %d ms, at least %d", gone, least)
+		}
+		return true
+	})
 }

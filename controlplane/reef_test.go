@@ -229,6 +229,23 @@ func (r *reef) untilLed() (leader *running) {
 	return leader
 }
 
+// nextLeader has the leader hand over, and returns the one after it.
+func (r *reef) nextLeader() (leader *running) {
+	r.t.Helper()
+	before := r.untilLed()
+	r.until("another node leads", func() bool {
+		if leader = r.untilLed(); leader != before {
+			return true
+		}
+		if n, err := before.node.Enter(); err == nil {
+			n.HandOver()
+			before.node.Leave()
+		}
+		return false
+	})
+	return leader
+}
+
 // servers returns Raft's servers as the leader has them: voters with a star.
 func (r *reef) servers() string {
 	leader := r.leader()

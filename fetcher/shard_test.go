@@ -1,8 +1,11 @@
 package fetcher
 
 import (
+	"bytes"
 	"context"
 	"fmt"
+	"log/slog"
+	"strings"
 	"sync/atomic"
 	"testing"
 	"testing/synctest"
@@ -254,6 +257,42 @@ func TestSuspendedFetcherPublishesNothing(t *testing.T) {
 				r.nothingMore()
 				if n := len(r.web.startsAt("a.test")); suspended == "robots" && n != 1 {
 					t.Errorf("%d starts: robots.txt alone was asked for in time", n)
+				}
+			})
+		})
+	}
+}
+
+// Shards that lapse together are told in one line, whether a turn sees it first or a publisher.
+func TestLapsedLeasesAreOneLine(t *testing.T) {
+	for _, suspended := range []string{"after_fetch", "before_publish"} {
+		t.Run(suspended, func(t *testing.T) {
+			bubble(t, func(t *testing.T) {
+				const shards = 8
+				var told bytes.Buffer
+				frozen := &jumpingClock{}
+				r, stop := start(t, shards, unrobotic(title), func(_ *rig, config *Config) {
+					config.Clock, config.Logger = frozen, slog.New(slog.NewTextHandler(&told, nil))
+					config.Point = func(point string) {
+						if point == "fetcher."+suspended {
+							frozen.ahead.Store(int64(2 * time.Hour))
+						}
+					}
+				})
+				r.control.change(func() {
+					r.control.answer = func(client.Heartbeat) (client.Leases, error) {
+						return client.Leases{}, errTest
+					}
+				})
+				for shard := range shards {
+					url := fmt.Sprintf("http://%d.test/", shard)
+					r.publish(shard, stream.EncodeTask(r.task(shard, url)))
+				}
+				r.nothingMore()
+				stop()
+				lines, lapsed := strings.Count(told.String(), "leases lapsed"), r.f.Counts().Lapsed
+				if lines != 1 || lapsed != shards {
+					t.Errorf("%d lines about %d of %d shards:\n%s", lines, lapsed, shards, &told)
 				}
 			})
 		})

@@ -2521,7 +2521,7 @@ export interface components {
             kind: "TEXT" | "ATTR" | "EXISTS";
             /** @description Name of the output field; a leading _ is dropped */
             name: string;
-            /** @description CSS or XPath for HTML pages, JSONPath for JSON bodies. A JSONPath under $.embedded reads the JSON that an HTML page embeds for its scripts */
+            /** @description CSS or XPath for HTML pages, JSONPath for JSON bodies. A JSONPath under $.embedded reads the JSON that an HTML page embeds for its scripts. XPath sees no comments: node() leaves them out */
             selector: string;
         };
         FieldInput: {
@@ -2534,7 +2534,7 @@ export interface components {
             kind: "TEXT" | "ATTR" | "EXISTS";
             /** @description Name of the output field; a leading _ is dropped */
             name: string;
-            /** @description CSS or XPath for HTML pages, JSONPath for JSON bodies. A JSONPath under $.embedded reads the JSON that an HTML page embeds for its scripts */
+            /** @description CSS or XPath for HTML pages, JSONPath for JSON bodies. A JSONPath under $.embedded reads the JSON that an HTML page embeds for its scripts. XPath sees no comments: node() leaves them out */
             selector: string;
         };
         FieldProfile: {

@@ -20,8 +20,10 @@ import (
 	"os"
 	"path/filepath"
 	"reflect"
+	"slices"
 	"strconv"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -296,6 +298,61 @@ func TestSecuredServices(t *testing.T) {
 			}
 			keepsNot(t, dir, "quat/1")
 		})
+	}
+}
+
+// TestWrongAddressesAreTold: a node that waits for a broker, or for the members that it joins, says
+// so on the terminal.
+func TestWrongAddressesAreTold(t *testing.T) {
+	brokers, err := kfake.NewCluster(kfake.NumBrokers(1))
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(brokers.Close)
+	free := func() string {
+		l, err := net.Listen("tcp", "127.0.0.1:0")
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer func() { _ = l.Close() }()
+		return l.Addr().String()
+	}
+	for says, flags := range map[string][]string{
+		"kafka: no success with the brokers yet, brokers [127.0.0.1:1]": {
+			"--kafka-brokers", "127.0.0.1:1"},
+		"gossip: nobody answers at the addresses to join": {"--kafka-brokers",
+			brokers.ListenAddrs()[0], "--identity", "f1.pem", "--join", "127.0.0.1:1",
+			"--clickhouse-url", "http://127.0.0.1:1/d", "--cluster-listen", free(),
+			"--gossip-listen", free()},
+	} {
+		b := newShell(t)
+		ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+		b.said = func(told string) {
+			if strings.Contains(told, says) {
+				cancel()
+			}
+		}
+		var writing sync.Mutex
+		b.run = func(ctx context.Context, config service.Config) error {
+			notice := config.Notice
+			config.Listen, config.Notice = "127.0.0.1:0", func(text string) {
+				writing.Lock()
+				defer writing.Unlock()
+				notice(text)
+			}
+			return service.Run(ctx, config)
+		}
+		if at := slices.Index(flags, "--identity"); at >= 0 {
+			file := filepath.Join(b.data, flags[at+1])
+			b.shoal("cluster", "init", "--data", b.data, "--name", "prod")
+			b.shoal("cluster", "cert", "f1", "--data", b.data, "--roles", "fetcher", "--out", file)
+			flags[at+1] = file
+		}
+		r := b.shoalIn(ctx, append([]string{"serve"}, flags...)...)
+		if !errors.Is(ctx.Err(), context.Canceled) {
+			t.Errorf("exit code %d, and never told: %s\n%s", r.code, says, r.err)
+		}
+		cancel()
 	}
 }
 

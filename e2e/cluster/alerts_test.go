@@ -105,6 +105,9 @@ func allTroubles() []trouble {
 					w.must(n.Start())
 				}
 			}},
+		{name: "slow disks", alerts: []string{"ShoalRaftDiskSlow"},
+			strike: func(w *watched) { w.slowWrites(700 * time.Millisecond) },
+			heal:   func(w *watched) { w.slowWrites(0) }},
 		{name: "no fetcher", alerts: []string{"ShoalRoleMissing", "ShoalMarkersLate"},
 			strike: func(w *watched) {
 				for _, n := range w.With(cluster.Fetcher) {
@@ -218,6 +221,14 @@ func (w *watched) cut(n *cluster.Node, how func(from, to []*cluster.Node) error)
 	one := []*cluster.Node{n}
 	w.must(how(one, w.Others(n)))
 	w.must(how(w.Others(n), one))
+}
+
+// slowWrites makes every write of every voter's Raft take longer.
+func (w *watched) slowWrites(delay time.Duration) {
+	w.t.Helper()
+	for _, voter := range w.With(cluster.ControlPlane) {
+		w.must(voter.SlowWrites(delay))
+	}
 }
 
 // watch starts Prometheus where it reaches the nodes.

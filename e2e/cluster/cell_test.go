@@ -124,6 +124,11 @@ func (c *cell) run(f fault) {
 	switch {
 	case f.repeats == anything:
 		expected.Lossy = true
+	case f.repeats == ofLapse:
+		for _, n := range c.With(cluster.Fetcher) {
+			expected.Lost = append(expected.Lost, n.Addr())
+		}
+		expected.MaxRefetched = mostLapsed
 	case f.repeats == ofVictim && c.victim != nil:
 		expected.Lost = []netip.Addr{c.victim.Addr()}
 		expected.MaxRefetched = mostInFlight

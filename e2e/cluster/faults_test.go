@@ -3,6 +3,7 @@
 package cluster
 
 import (
+	"context"
 	"fmt"
 	"testing"
 	"time"
@@ -24,6 +25,7 @@ type repeats int
 const (
 	nothing  repeats = iota
 	ofVictim         // pages that the victim had in flight
+	ofLapse          // pages in flight when the leases of all fetchers ended
 	anything         // pages whose records the log lost
 )
 
@@ -31,13 +33,21 @@ const (
 // are two connections to each host of the five webs, and one batch of the log.
 const mostInFlight = 2*5*loadHosts + 50
 
+// mostLapsed is the most pages of one web that fetchers had in flight when their leases ended. Each
+// connection had one, and as many were fetched and not published.
+const mostLapsed = 2 * 2 * loadHosts
+
 // Durations of faults.
 const (
 	short = 3 * time.Second
 	// pastLease is long enough for the shards of a silent fetcher to move.
 	pastLease = lease + 2*fetchTime + 2*time.Second
-	diskBytes = 192 << 20
-	tooLittle = 6 << 20 // bytes of memory
+	// leaderAway is long enough for all leases to end.
+	leaderAway = lease + 5*time.Second
+	// slowElection is how long a write may wait for a leader that is elected on slow disks.
+	slowElection = 2 * time.Minute
+	diskBytes    = 192 << 20
+	tooLittle    = 6 << 20 // bytes of memory
 )
 
 // fault is one row of the matrix. To add one, write a function that strikes and heals, and a line
@@ -91,7 +101,13 @@ func faults() []fault {
 			strike: slowDown},
 		{name: "poison", targets: []string{cluster.Kafka}, strike: poison},
 		{name: "repeat", targets: []string{cluster.Kafka}, strike: repeatLog},
-		{name: "slow-disks", targets: []string{leader}, repeats: anything, strike: slowDisks},
+		{name: "no-majority", targets: []string{leader}, repeats: ofLapse, strike: pauseFollowers},
+		{name: "slow-disks-300ms", targets: []string{leader}, repeats: ofLapse,
+			strike: slowDisks(300 * time.Millisecond)},
+		{name: "slow-disks-700ms", targets: []string{leader}, repeats: ofLapse,
+			strike: slowDisks(700 * time.Millisecond)},
+		{name: "slow-disks-2s", targets: []string{leader}, repeats: ofLapse,
+			strike: slowDisks(2 * time.Second)},
 		{name: "memory", targets: nodes, repeats: ofVictim, strike: squeezeMemory},
 		{name: "restore", targets: nodes, repeats: anything, whole: true,
 			strike: besideRestore(kill)},
@@ -337,27 +353,35 @@ func slowDown(c *cell) {
 	}
 }
 
-// slowDisks kills the leader while every write of every voter's Raft takes up to 2 s longer, by the
-// seed. The others must elect a leader on these disks.
-func slowDisks(c *cell) {
-	delay := []time.Duration{300 * time.Millisecond, 700 * time.Millisecond,
-		2 * time.Second}[c.random.IntN(3)]
+// pauseFollowers leaves the leader without a majority until all leases have ended.
+func pauseFollowers(c *cell) {
 	for _, voter := range c.With(cluster.ControlPlane) {
-		c.must(voter.SlowWrites(delay))
-		defer func() { c.must(voter.SlowWrites(0)) }()
-	}
-	c.victim.Kill()
-	began := time.Now()
-	for {
-		now, err := c.Leader(c.ctx)
-		if err == nil && now != c.victim {
-			c.t.Logf("writes take %v longer: %s leads after %v", delay, now.Name,
-				time.Since(began).Round(time.Second))
-			break
+		if voter != c.victim {
+			c.must(voter.Pause())
+			defer func() { c.must(voter.Resume()) }()
 		}
-		c.hold(lookEvery)
 	}
-	c.must(c.victim.Start())
+	c.hold(leaderAway)
+}
+
+// slowDisks kills the leader while every write of every voter's Raft takes longer. The others must
+// elect a leader on these disks, and it must accept a write.
+func slowDisks(delay time.Duration) func(c *cell) {
+	return func(c *cell) {
+		who := clientOf(c.Cluster, suite.Must(mint(c.ctx, c.Cluster, "--customer", "slow"))(c.t))
+		ref := suite.Must(who.Whoami(c.ctx))(c.t)
+		for _, voter := range c.With(cluster.ControlPlane) {
+			c.must(voter.SlowWrites(delay))
+			defer func() { c.must(voter.SlowWrites(0)) }()
+		}
+		c.victim.Kill()
+		began := time.Now()
+		writing, cancel := context.WithTimeout(c.ctx, slowElection)
+		defer cancel()
+		c.must(anyWrite(writing, c.admin, ref))
+		c.t.Logf("a write after %v", time.Since(began).Round(time.Second))
+		c.must(c.victim.Start())
+	}
 }
 
 // poison writes undecodable records among the existing ones.

@@ -135,8 +135,25 @@ func (e *Extractor) Patterns() int {
 	return size
 }
 
-// Validate runs only the checks of Compile, for a scraper that is being saved. It returns an empty
-// list for a valid recipe.
+// CheckNew is Validate for a recipe that is about to be saved. It also refuses selectors that match
+// on no page. Recipes that were saved before may have them, and still run.
+func CheckNew(r model.Recipe) fault.List {
+	faults := Validate(r)
+	for i, field := range r.Fields {
+		path := fmt.Sprintf("itemsConfig[%d].selector", i)
+		if f := rows.CheckReach(path, field.Selector); f != nil {
+			faults = append(faults, f)
+		}
+	}
+	if p := r.Pagination; p != nil && p.Type == model.NextLink {
+		if f := rows.CheckReach("sourceConfig.pagination.selector", p.Selector); f != nil {
+			faults = append(faults, f)
+		}
+	}
+	return faults
+}
+
+// Validate runs only the checks of Compile. It returns an empty list for a valid recipe.
 func Validate(r model.Recipe) fault.List {
 	_, err := Compile(r)
 	var faults fault.List

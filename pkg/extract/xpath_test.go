@@ -92,6 +92,12 @@ func TestXPathFields(t *testing.T) {
 	}
 }
 
+// linked is a recipe whose pages lead on by a link.
+func linked(r model.Recipe, selector string) model.Recipe {
+	r.Pagination = &model.Pagination{Type: model.NextLink, Selector: selector}
+	return r
+}
+
 func TestXPathLinks(t *testing.T) {
 	const body = `<base href=/b/><a class=next href="c?d">x</a><i>e</i>`
 	for selector, want := range map[string]string{
@@ -107,8 +113,7 @@ func TestXPathLinks(t *testing.T) {
 		"css:a.next":               "http://shop.test/b/c?d",
 		"//a[contains(., 'x')]/..": "",
 	} {
-		r := recipe(model.SingleProduct, "i TEXT i")
-		r.Pagination = &model.Pagination{Type: model.NextLink, Selector: selector}
+		r := linked(recipe(model.SingleProduct, "i TEXT i"), selector)
 		got, err := mustCompile(t,
 			r).Extract(Page{URL: "http://shop.test/", ContentType: "text/html", Body: []byte(body)})
 		if err != nil || got.Next != want {
@@ -132,6 +137,10 @@ func TestValidateXPath(t *testing.T) {
 			recipe(model.SingleProduct, "a @b string(//p)")},
 		{"a value as the first of many", "itemsConfig[0].selector",
 			recipe(model.MultipleProducts, "a TEXT string(//p)")},
+		{"a comment", "itemsConfig[1].selector",
+			recipe(model.SingleProduct, "a EXISTS //a[not(comment())]", "b TEXT //comment()")},
+		{"a comment as the link", "sourceConfig.pagination.selector",
+			linked(recipe(model.SingleProduct, "a TEXT //a"), "//p/comment()")},
 		{"beside JSON", "itemsConfig[1].selector",
 			recipe(model.SingleProduct, "a TEXT $.a", "b TEXT //a")},
 		{"too long", "itemsConfig[0].selector",
@@ -139,7 +148,7 @@ func TestValidateXPath(t *testing.T) {
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			var got []string
-			for _, f := range Validate(c.recipe) {
+			for _, f := range CheckNew(c.recipe) {
 				got = append(got, f.Field)
 				if f.Detail == "" {
 					t.Error("no reason")
@@ -149,6 +158,17 @@ func TestValidateXPath(t *testing.T) {
 				t.Errorf("got %v, want %s", got, c.fault)
 			}
 		})
+	}
+}
+
+// A recipe that was saved before runs as it did.
+func TestSavedRecipesMayMatchNothing(t *testing.T) {
+	saved := recipe(model.SingleProduct, "a TEXT //a", "b TEXT //comment()")
+	if faults := Validate(saved); len(faults) > 0 {
+		t.Errorf("refused: %v", faults)
+	}
+	if got := extract(t, saved, "<a>x</a><!-- c -->"); strings.Join(got, "") != `{"a":"x","b":null}` {
+		t.Errorf("got %s", got)
 	}
 }
 

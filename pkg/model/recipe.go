@@ -52,7 +52,7 @@ const (
 // JSON. A JSON value has no attributes.
 type Field struct {
 	Name     string    `json:"name" cbor:"1,keyasint" required:"true" min:"1" max:"256" form:"field" doc:"Name of the output field; a leading _ is dropped"`
-	Selector string    `json:"selector" cbor:"2,keyasint" required:"true" max:"2048" form:"filled" doc:"CSS or XPath for HTML pages, JSONPath for JSON bodies. A JSONPath under $.embedded reads the JSON that an HTML page embeds for its scripts"`
+	Selector string    `json:"selector" cbor:"2,keyasint" required:"true" max:"2048" form:"filled" doc:"CSS or XPath for HTML pages, JSONPath for JSON bodies. A JSONPath under $.embedded reads the JSON that an HTML page embeds for its scripts. XPath sees no comments: node() leaves them out"`
 	Kind     FieldKind `json:"kind" cbor:"3,keyasint" required:"true" enum:"TEXT,ATTR,EXISTS" doc:"TEXT, ATTR or EXISTS"`
 	Attr     string    `json:"attr,omitempty" cbor:"4,keyasint,omitempty" max:"256" form:"attribute" doc:"Attribute name, for ATTR"`
 }

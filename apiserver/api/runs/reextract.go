@@ -135,7 +135,11 @@ func (r Resource) recipe(ctx context.Context, from *operation.Caller, scraper *c
 	if !known {
 		return recipe, fault.Invalid(fault.SchemaGone, "schema.id", "there is no such schema")
 	}
-	faults := append(extract.Validate(recipe),
+	check := extract.Validate
+	if in.ItemsConfig != nil {
+		check = extract.CheckNew
+	}
+	faults := append(check(recipe),
 		rules.Check(ctx, spec.PostProcessRules, r.ExchangeRates)...)
 	if len(faults) > 0 {
 		return recipe, faults

@@ -68,6 +68,9 @@ func TestReExtract(t *testing.T) {
 	refused("bad selector", apitest.User, path,
 		with(`"itemsConfig":[{"name":"a","selector":"h1[","kind":"TEXT"}]`),
 		"schema_validation_failed", "itemsConfig[0].selector", 400)
+	refused("selector in vain", apitest.User, path,
+		with(`"itemsConfig":[{"name":"a","selector":"//comment()","kind":"TEXT"}]`),
+		"schema_validation_failed", "itemsConfig[0].selector", 400)
 	refused("bad rule", apitest.User, path, with(`"postProcessRules":[{"kind":"REGEX_CLEAN",`+
 		`"sourceField":"a","outputField":"b"}]`), "schema_validation_failed",
 		"postProcessRules[0].params.pattern", 400)

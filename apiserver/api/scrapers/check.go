@@ -287,7 +287,7 @@ func (c *checker) recipe(spec *model.Scraper, tag string) {
 		c.invalid("schema.id", "there is no such schema")
 		return
 	}
-	for _, f := range extract.Validate(recipe) {
+	for _, f := range extract.CheckNew(recipe) {
 		if f.Field == "type" && spec.Type == model.File {
 			f = fault.Invalid(fault.TypeNotRunnable, "type",
 				"scrapers of the type FILE are made by uploads only")

@@ -408,7 +408,7 @@ func TestRefusedXPathIsNamed(t *testing.T) {
 		{"//*[lang('en')]", "lang()"}, {"//a[matches(., 'b')]", "matches()"},
 		{"//a[replace(., 'a', 'b')]", "replace()"},
 		{"//a[re:test(., 'b')]", "re:test()"}, {"//a[document('x')]", "document()"}, {"//a[1", "]"},
-		{"//a except //b", "except"},
+		{"//a except //b", "except"}, {"//a/comment()", "comments"},
 	} {
 		items := source(fmt.Sprintf(`[{"name":"a","selector":%q,"kind":"TEXT"}]`, c[0]))
 		got := s.Call(t, apitest.Scenario{As: apitest.User, Do: put, Header: key(fmt.Sprint(i)),

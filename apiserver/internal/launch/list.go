@@ -252,7 +252,11 @@ func (p *plan) makeScraper() error {
 		return fault.Invalid(fault.SchemaGone, "templateScraperId",
 			"the scraper's schema is not there any more")
 	}
-	if faults := extract.Validate(recipe); len(faults) > 0 {
+	check := extract.CheckNew
+	if !b.Template.IsZero() {
+		check = extract.Validate // its recipe is saved
+	}
+	if faults := check(recipe); len(faults) > 0 {
 		return faults
 	}
 	p.endpoint, _ = model.EndpointOf(recipe.Endpoint) // a template's endpoint counts, too

@@ -1787,7 +1787,7 @@ type Field struct {
 	// Name Name of the output field; a leading _ is dropped
 	Name string `json:"name"`
 
-	// Selector CSS or XPath for HTML pages, JSONPath for JSON bodies. A JSONPath under $.embedded reads the JSON that an HTML page embeds for its scripts
+	// Selector CSS or XPath for HTML pages, JSONPath for JSON bodies. A JSONPath under $.embedded reads the JSON that an HTML page embeds for its scripts. XPath sees no comments: node() leaves them out
 	Selector string `json:"selector"`
 }
 
@@ -1805,7 +1805,7 @@ type FieldInput struct {
 	// Name Name of the output field; a leading _ is dropped
 	Name string `json:"name"`
 
-	// Selector CSS or XPath for HTML pages, JSONPath for JSON bodies. A JSONPath under $.embedded reads the JSON that an HTML page embeds for its scripts
+	// Selector CSS or XPath for HTML pages, JSONPath for JSON bodies. A JSONPath under $.embedded reads the JSON that an HTML page embeds for its scripts. XPath sees no comments: node() leaves them out
 	Selector string `json:"selector"`
 }
 

@@ -2,10 +2,7 @@ package fsm
 
 import (
 	"fmt"
-	"os"
-	"path/filepath"
 	"reflect"
-	"slices"
 	"strings"
 	"testing"
 
@@ -16,35 +13,19 @@ import (
 	"shoal.dev/shoal/pkg/model"
 )
 
-// TestVersionOneStaysAsItIs compares commands and their payloads with those of the first release.
-// Everything newer must name its version. The list must never change.
-func TestVersionOneStaysAsItIs(t *testing.T) {
+// TestReleasedVersionsStayAsTheyAre compares commands and their payloads with those of each
+// released version.
+func TestReleasedVersionsStayAsTheyAre(t *testing.T) {
 	m := New()
-	var got []string
-	for number, payload := range samples(t, m) {
-		if payload.Declaration().Since > 1 {
-			continue
+	codectest.CheckReleased(t, func(version int) (got []string) {
+		for number, payload := range samples(t, m) {
+			if int(payload.Declaration().Since) <= version {
+				got = append(got, fmt.Sprintf("command %d %T", number, payload))
+				got = append(got, codectest.Members(reflect.TypeOf(payload), version)...)
+			}
 		}
-		got = append(got, fmt.Sprintf("command %d %T", number, payload))
-		got = append(got, codectest.Members(reflect.TypeOf(payload), 1)...)
-	}
-	slices.Sort(got)
-	got = slices.Compact(got)
-	listed, err := os.ReadFile(filepath.Join("testdata", "version-1"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	known := strings.Split(strings.TrimSpace(string(listed)), "\n")
-	for _, line := range got {
-		if !slices.Contains(known, line) {
-			t.Errorf("%s: it is new; say since which version it is there (package command)", line)
-		}
-	}
-	for _, line := range known {
-		if !slices.Contains(got, line) {
-			t.Errorf("%s: it was in version 1, whose logs must stay readable", line)
-		}
-	}
+		return got
+	})
 }
 
 // founded makes a state machine with a cluster of a version.

@@ -94,6 +94,7 @@ type Config struct {
 	ArchiveEvery time.Duration
 	ArchiveKeep  uint32
 	HistoryKept  time.Duration // how long a run stays in the archive after its end
+	DigestsEvery time.Duration // between two comparisons of all copies of the state
 	Autopilot    quorum.Config
 	RowsFloor    *telemetry.Floor // of the row store's disk; nil: it is never short
 

@@ -2,7 +2,6 @@ package leadership
 
 import (
 	"context"
-	"time"
 
 	"github.com/hashicorp/raft"
 
@@ -11,29 +10,26 @@ import (
 	"shoal.dev/shoal/pkg/clock"
 )
 
-// digestsEvery is how often the leader compares the digests of all copies of the state.
-const digestsEvery = time.Minute
-
 // compareDigests compares the digests of all copies of the state at intervals, and tells the nodes
 // that differ. A leader whose own copy differs steps down, because its answers and dispatches come
 // from a wrong state.
 func (l *Leadership) compareDigests(ctx context.Context) error {
 	for {
-		if err := l.StepDownIfDiverged(ctx); err != nil {
+		if err := l.stepDownIfDiverged(ctx); err != nil {
 			return err
 		}
-		if !clock.Pause(ctx, l.config.Clock, digestsEvery) {
+		if !clock.Pause(ctx, l.config.Clock, l.config.DigestsEvery) {
 			return nil
 		}
-		if err := l.LookForDivergence(ctx); err != nil {
+		if err := l.lookForDivergence(ctx); err != nil {
 			return err
 		}
 	}
 }
 
-// StepDownIfDiverged hands leadership over if this node's copy of the state was found to differ. If
+// stepDownIfDiverged hands leadership over if this node's copy of the state was found to differ. If
 // no other voter takes over, the node still leads and tries again.
-func (l *Leadership) StepDownIfDiverged(ctx context.Context) error {
+func (l *Leadership) stepDownIfDiverged(ctx context.Context) error {
 	if l.node.Diverged() == nil {
 		return nil
 	}
@@ -44,9 +40,9 @@ func (l *Leadership) StepDownIfDiverged(ctx context.Context) error {
 	return err
 }
 
-// LookForDivergence compares once. It skips nodes of another version, which may encode records
+// lookForDivergence compares once. It skips nodes of another version, which may encode records
 // differently.
-func (l *Leadership) LookForDivergence(ctx context.Context) error {
+func (l *Leadership) lookForDivergence(ctx context.Context) error {
 	servers, _, err := l.node.Servers(ctx)
 	if err != nil {
 		return err

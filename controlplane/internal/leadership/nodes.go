@@ -53,7 +53,8 @@ func (l *Leadership) Nodes(ctx context.Context) ([]client.NodeStatus, error) {
 	return list, nil
 }
 
-// goneFor returns how long a node has been gone, in milliseconds; nil: it is there.
+// goneFor returns how long a node has been gone, in milliseconds; nil: it is there. The autopilot
+// knows this leadership only. Gossip knows since when this node runs.
 func (l *Leadership) goneFor(node string) *int64 {
 	gone := l.gone.Load()
 	if gone == nil {
@@ -62,6 +63,9 @@ func (l *Leadership) goneFor(node string) *int64 {
 	since, ok := (*gone)[node]
 	if !ok {
 		return nil
+	}
+	if silent, ok := l.node.GoneSince(node); ok && silent.Before(since) {
+		since = silent
 	}
 	millis := l.config.Clock.Now().Sub(since).Milliseconds()
 	return &millis

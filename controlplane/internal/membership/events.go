@@ -2,6 +2,8 @@ package membership
 
 import (
 	"log/slog"
+	"maps"
+	"slices"
 	"strings"
 
 	"github.com/hashicorp/memberlist"
@@ -47,8 +49,18 @@ func (e events) NotifyLeave(node *memberlist.Node) {
 	}
 	e.m.mu.Lock()
 	delete(e.m.others, node.Name)
+	e.m.rememberGone(node.Name)
 	e.m.mu.Unlock()
 	e.m.notify()
+}
+
+// rememberGone notes that a node is gone, and forgets who has been gone longest. It needs mu.
+func (m *Membership) rememberGone(name string) {
+	if len(m.gone) == maxGone {
+		earlier := func(a, b string) int { return m.gone[a].Compare(m.gone[b]) }
+		delete(m.gone, slices.MinFunc(slices.Collect(maps.Keys(m.gone)), earlier))
+	}
+	m.gone[name] = m.config.Clock.Now()
 }
 
 func (e events) heard(node *memberlist.Node, news string) {
@@ -66,6 +78,7 @@ func (e events) heard(node *memberlist.Node, news string) {
 	own := m.self
 	m.others[node.Name] = other{Member: Member{Name: node.Name, Gossip: address, Info: info},
 		known: err == nil}
+	delete(m.gone, node.Name)
 	m.mu.Unlock()
 	if err != nil {
 		m.complain(node.Name, "gossip: a node says what this version does not understand "+

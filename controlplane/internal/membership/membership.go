@@ -29,6 +29,7 @@ const (
 	KeyBytes     = 32 // of the gossip key
 	maxAddresses = 64 // tried in one round of joining
 	joinAtOnce   = 8
+	maxGone      = 1000 // remembered names of nodes that are gone
 	// between two log lines about the same name, or about a lack of answers
 	complaints = 10 * time.Second
 )
@@ -82,6 +83,7 @@ type Membership struct {
 	gossip netip.AddrPort // this node's address
 	// others follows memberlist's events, since memberlist's own lists change under the reader.
 	others  map[string]other
+	gone    map[string]time.Time // since when nodes that were there are not; at most maxGone
 	changed chan struct{}
 	grudges map[string]time.Time // name → time of the last complaint
 }
@@ -95,7 +97,7 @@ type other struct {
 // Open starts to gossip and to look for the others. Close must be called.
 func Open(config Config) (*Membership, error) {
 	m := &Membership{config: config, self: config.Info, others: map[string]other{},
-		changed: make(chan struct{}),
+		gone: map[string]time.Time{}, changed: make(chan struct{}),
 		grudges: map[string]time.Time{}}
 	if _, err := encodeInfo(config.Info); err != nil {
 		return nil, err
@@ -202,6 +204,14 @@ func (m *Membership) Address(name string) (string, bool) {
 	other, there := m.others[name]
 	return other.Info.Address, there && other.known && !foreign(m.self, other.Info) &&
 		other.Info.Address != ""
+}
+
+// GoneSince returns since when a node that was there has been gone, as far as this node has seen.
+func (m *Membership) GoneSince(name string) (since time.Time, gone bool) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	since, gone = m.gone[name]
+	return since, gone
 }
 
 // addresses returns the gossip addresses of all others.

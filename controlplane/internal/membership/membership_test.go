@@ -197,10 +197,30 @@ func TestGoneAndLeft(t *testing.T) {
 		t.Fatal(err)
 	}
 	until(t, a, "that c is gone", sees("a"))
+	if _, gone := a.GoneSince("c"); !gone {
+		t.Error("it is not known since when c is gone")
+	}
 	// The names come back at other ports.
 	open(t, testConfig("b", address(a)))
 	open(t, testConfig("c", address(a)))
 	until(t, a, "both again", sees("a b c"))
+	if since, gone := a.GoneSince("c"); gone {
+		t.Errorf("c is there, and gone since %v", since)
+	}
+}
+
+// Names of nodes that are gone for good do not add up.
+func TestGoneIsBounded(t *testing.T) {
+	now := clock.NewManual(time.Unix(1_800_000_000, 0))
+	m := &Membership{config: Config{Clock: now}, gone: map[string]time.Time{}}
+	for i := range maxGone + 1 {
+		m.rememberGone(fmt.Sprint("f", i))
+		now.Advance(time.Second)
+	}
+	_, oldest := m.GoneSince("f0")
+	if _, next := m.GoneSince("f1"); len(m.gone) != maxGone || oldest || !next {
+		t.Errorf("%d are remembered, the oldest of them %v, the next %v", len(m.gone), oldest, next)
+	}
 }
 
 // logged collects log lines.

@@ -265,6 +265,14 @@ func (n *Node) Address() string {
 // Presence returns what this node knows of a node's life.
 func (n *Node) Presence(name string) client.NodeState { return n.presence(name) }
 
+// GoneSince returns since when a node does not gossip, as far as this node has seen.
+func (n *Node) GoneSince(name string) (since time.Time, gone bool) {
+	if n.raft.Members == nil {
+		return time.Time{}, false
+	}
+	return n.raft.Members.GoneSince(name)
+}
+
 // onlyThis is the presence function without gossip: only this node is known to be alive.
 func onlyThis(name string) func(string) client.NodeState {
 	return func(node string) client.NodeState {

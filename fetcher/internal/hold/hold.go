@@ -160,16 +160,12 @@ func (h *Hold) sweepLeases() {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	now := h.config.Clock.Now()
-	var lapsed []*shard
+	h.lapseShards(now)
 	for _, s := range h.shards {
-		switch {
-		case !s.isFresh(now):
-			lapsed = append(lapsed, s)
-		case s.releasing && !now.Before(s.finishBy):
+		if s.releasing && !now.Before(s.finishBy) {
 			h.layDownTasks(s, func(*Task) bool { return true })
 		}
 	}
-	h.lapseShards(lapsed...)
 	h.endOverdue(now)
 }
 

@@ -189,13 +189,13 @@ func withoutRows(record []byte) *model.Page {
 	return page
 }
 
-// mayPublish says whether the shard is still held. It drops a shard whose lease has lapsed, since
-// its batch is lost.
+// mayPublish says whether the shard is still held. It drops shards whose lease has lapsed, since
+// their batches are lost.
 func (h *Hold) mayPublish(s *shard) bool {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	if !s.gone && !s.isFresh(h.config.Clock.Now()) {
-		h.lapseShards(s)
+	if now := h.config.Clock.Now(); !s.gone && !s.isFresh(now) {
+		h.lapseShards(now)
 	}
 	return !s.gone
 }

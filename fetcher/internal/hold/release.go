@@ -1,6 +1,9 @@
 package hold
 
-import "slices"
+import (
+	"slices"
+	"time"
+)
 
 // A shard is released in order: begun pages are finished and published, all other tasks are laid
 // down, then the shard is dropped. No request is repeated, and nobody waits for slow hosts.
@@ -73,17 +76,20 @@ func (h *Hold) releaseWhenDone(s *shard) {
 	}
 }
 
-// lapseShards drops shards whose lease has lapsed. It needs mu.
-func (h *Hold) lapseShards(shards ...*shard) {
-	if len(shards) == 0 {
+// lapseShards drops all shards whose lease has lapsed. They lapse together when the process was
+// suspended. Whoever sees it first tells of all in one line. It needs mu.
+func (h *Hold) lapseShards(now time.Time) {
+	var numbers []int
+	for number, s := range h.shards {
+		if !s.isFresh(now) {
+			numbers = append(numbers, int(number))
+			h.dropShard(s)
+		}
+	}
+	if len(numbers) == 0 {
 		return
 	}
-	numbers := make([]int, len(shards))
-	for i, s := range shards {
-		numbers[i] = int(s.number)
-		h.dropShard(s)
-	}
-	h.counts.lapsed.Add(uint64(len(shards)))
+	h.counts.lapsed.Add(uint64(len(numbers)))
 	slices.Sort(numbers)
 	h.config.Logger.Warn("fetcher: leases lapsed", "count", len(numbers), "shards", numbers)
 }

@@ -314,9 +314,12 @@ func (t *Task) endTurn(o Outcome) {
 	if s.gone {
 		return
 	}
+	if o.Record == nil && !o.Again {
+		s.until = now // the turn saw the lease's end, even if it was renewed since
+	}
 	// A suspended process may wake up here with an answer that another holder must now give.
-	if !s.isFresh(now) || o.Record == nil && !o.Again {
-		h.lapseShards(s)
+	if !s.isFresh(now) {
+		h.lapseShards(now)
 		return
 	}
 	if o.Record != nil {

@@ -10,14 +10,14 @@ import (
 	"shoal.dev/shoal/pkg/wordset"
 )
 
-// Letters within an address may be hidden by unknown rules: those of style sheet files, and those
-// with partly understood selectors. Such an address is in doubt. It counts as protected, because a
-// wrong address is worse than none.
+// Letters within an address may be hidden by unknown rules: those of style sheet files, those with
+// partly understood selectors, and those beyond a bound. Such an address is in doubt. It counts as
+// protected, because a wrong address is worse than none.
 
 // Bounds of what may be in doubt.
 const (
 	maxVague  = 100    // selectors
-	maxDoubts = 20_000 // element boundaries
+	maxDoubts = 20_000 // element boundaries within words
 )
 
 // doubtful is what a selector certainly requires of an element. It may require more.
@@ -41,7 +41,11 @@ type inline struct {
 
 // addVague keeps what is understood of the last part of a lower-case selector.
 func (s *sheets) addVague(selector string) {
-	if len(s.vague) >= maxVague || selector == "" || strings.Contains(selector, "::") {
+	if selector == "" || strings.Contains(selector, "::") {
+		return
+	}
+	if len(s.vague) >= maxVague {
+		s.cut = true
 		return
 	}
 	at := strings.LastIndexAny(selector, " >+~")
@@ -55,7 +59,8 @@ func (s *sheets) addVague(selector string) {
 		}
 		if parts := partsOf(plain); len(parts) == 1 {
 			v.compound = parts[0]
-		} else if plain != "" && !strings.ContainsAny(plain, "()") {
+		} else if end := strings.IndexAny(plain+".", ".#"); plain[:end] == "html" ||
+			plain[:end] == "body" {
 			return // it applies to the whole page
 		}
 		if _, attribute, ok := strings.Cut(last, "["); ok && !strings.Contains(last, "(") {
@@ -85,6 +90,7 @@ func (s *sheets) unnest(selectors, block string) (own, inside string) {
 		end := blockEnd(rest)
 		for outer := range strings.SplitSeq(selectors, ",") {
 			if s.nested -= len(outer) + len(inner) + end; s.nested < 0 {
+				s.cut = true
 				break
 			}
 			switch {
@@ -115,14 +121,18 @@ func weightOf(parts []compound) int {
 	return weight
 }
 
-// mayHide says whether a partly understood selector may match the element.
+// mayHide says whether a rule that is not known, or not wholly, may match the element.
 func (s *sheets) mayHide(t element, attrs map[string]string) bool {
 	if s == nil {
 		return false
 	}
+	if s.cut || s.tries < 0 || len(attrs["class"]) > maxClassBytes ||
+		strings.Count(t.class, " ")+1 >= maxClasses {
+		return true
+	}
 	for _, v := range s.vague {
 		if s.tries -= costOf(t); s.tries < 0 {
-			return false
+			return true
 		}
 		if _, given := attrs[v.attribute]; (given || v.attribute == "") && v.fits(t) {
 			return true
@@ -145,8 +155,7 @@ func (p *parser) doubtOf(t *html.Token, attrs map[string]string) {
 		p.inline = p.inline[:0]
 		return
 	}
-	if voids[t.DataAtom] || skips[t.DataAtom] || t.Type != html.StartTagToken ||
-		len(p.inline) >= maxOpen {
+	if voids[t.DataAtom] || skips[t.DataAtom] || t.Type != html.StartTagToken {
 		return
 	}
 	e := elementOf(t, attrs)
@@ -155,8 +164,10 @@ func (p *parser) doubtOf(t *html.Token, attrs map[string]string) {
 		sure = sure || hiddenClasses[class]
 	}
 	in := inline{tag: t.Data, doubt: doubt{class: e.class, sure: sure}}
-	p.inline = append(p.inline, in)
 	p.addDoubt(in.doubt)
+	if len(p.inline) < maxOpen { // the start alone puts an address in doubt
+		p.inline = append(p.inline, in)
+	}
 }
 
 // endDoubt records the end of an element whose letters may be hidden.
@@ -170,26 +181,45 @@ func (p *parser) endDoubt(t *html.Token) {
 	}
 }
 
+// addDoubt keeps a boundary in doubt. It drops those before it that turned out to be at the edge of
+// a word.
 func (p *parser) addDoubt(d doubt) {
-	if d.at = p.text.Len(); (d.sure || d.class != "") && len(p.doubts) < maxDoubts {
-		p.doubts = append(p.doubts, d)
+	if d.at = p.text.Len(); !d.sure && d.class == "" {
+		return
 	}
+	text, last := p.text.String(), len(p.doubts)-1
+	for ; last >= 0 && p.doubts[last].at < len(text) && !isWithin(text, p.doubts[last].at); last-- {
+	}
+	p.doubts = p.doubts[:last+1]
+	if len(p.doubts) == maxDoubts {
+		p.crowded = true
+		return
+	}
+	p.doubts = append(p.doubts, d)
 }
 
 // isDoubtful says whether a boundary in doubt lies within the local part or the domain of an
 // address in the text.
 func (d *document) isDoubtful(h hit, text string) bool {
+	if d.crowded && h.to > d.doubts[len(d.doubts)-1].at {
+		return true
+	}
 	first, _ := slices.BinarySearchFunc(d.doubts, h.from+1,
 		func(a doubt, at int) int { return a.at - at })
 	for _, b := range d.doubts[first:] {
 		if b.at >= h.to {
 			break
 		}
-		if isPart(text[b.at-1]) && isPart(text[b.at]) && (b.sure || d.filed && !d.isTold(b.class)) {
+		if isWithin(text, b.at) && (b.sure || d.filed && !d.isTold(b.class)) {
 			return true
 		}
 	}
 	return false
+}
+
+// isWithin says whether a local part or a domain may go on across a place in the text.
+func isWithin(text string, at int) bool {
+	return at > 0 && isPart(text[at-1]) && isPart(text[at])
 }
 
 // isPart says whether a byte may belong to a local part or a domain.

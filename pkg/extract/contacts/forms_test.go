@@ -1,6 +1,7 @@
 package contacts
 
 import (
+	"fmt"
 	"slices"
 	"strings"
 	"testing"
@@ -276,5 +277,61 @@ func TestHostileSheets(t *testing.T) {
 	if len(s.rules) > maxRules || len(s.vague) > maxVague || s.nested > 0 {
 		t.Errorf("%d rules, %d of them read in part, %d bytes left", len(s.rules), len(s.vague),
 			s.nested)
+	}
+}
+
+// TestBeyondTheBounds: what bounds leave out of style sheets may hide letters of an address. Such
+// an address is in doubt, and one without elements inside is not.
+func TestBeyondTheBounds(t *testing.T) {
+	const hidden = ".q{display:none}"
+	layers := func(n int) string {
+		return strings.Repeat("@layer a{", n) + hidden + strings.Repeat("}", n)
+	}
+	classes := many("c", maxParts+1, " ")
+	for name, c := range map[string]struct{ sheet, before, class string }{
+		"bytes":     {".a{display:none}" + strings.Repeat(" ", maxSheets) + hidden, "", "q"},
+		"sheets":    {strings.Repeat(" ", maxSheets) + "</style><style>" + hidden, "", "q"},
+		"rules":     {strings.Repeat(".a{display:none}", maxRules) + hidden, "", "q"},
+		"selectors": {strings.Repeat(".a,", maxRules) + hidden, "", "q"},
+		"vague":     {strings.Repeat(".a:not(b){display:none}", maxVague+1), "", "q"},
+		"depth":     {layers(maxDepth + 1), "", "q"},
+		"nested": {"p,a,a,a{" + strings.Repeat("a{b:c}", maxSheets/7) + "& " + hidden + "}", "",
+			"q"},
+		"classes": {"." + strings.ReplaceAll(classes, " ", ".") + "{display:none}", "",
+			classes},
+		"class bytes": {hidden, "", strings.Repeat("c ", maxClassBytes/2) + "q"},
+		"all classes": {hidden, "", many("c", maxClasses, " ") + " q"},
+		"tries": {strings.Repeat("x span{display:none}", maxRules-1) + hidden,
+			strings.Repeat("<span>a</span> ", maxTries/maxRules+2), "q"},
+		"open":   {"main .q{display:none}", strings.Repeat("<b>", maxOpen) + "<main>", "q"},
+		"inline": {".q:not(b){display:none}", strings.Repeat("<b>", maxOpen), "q"},
+		"doubts": {".q:not(b){display:none}",
+			strings.Repeat("<i class=q>a</i>", maxDoubts) + " ", "q"},
+	} {
+		page := "<style>" + c.sheet + "</style><p>" + c.before + "info<span class='" + c.class +
+			"'>weg</span>@firma.de, <b>post</b>@firma.de"
+		got := readPage(pageOf(page), []string{"firma.de"})
+		honest := len(got.Addresses) == 1 && got.Addresses[0].Email == "post@firma.de"
+		if crowded := name == "doubts"; !got.Protected || !honest && !crowded {
+			t.Errorf("%s: protected %v, %v", name, got.Protected, got.Addresses)
+		}
+	}
+}
+
+// many joins a name with n numbers.
+func many(name string, n int, with string) string {
+	names := make([]string, n)
+	for i := range names {
+		names[i] = fmt.Sprint(name, i)
+	}
+	return strings.Join(names, with)
+}
+
+// Boundaries at the edges of words take no room.
+func TestDoubtsAreWithinWords(t *testing.T) {
+	d := parse([]byte("<style>.q:not(b){display:none}</style><p>"+
+		strings.Repeat("<i class=q>a</i> ", maxDoubts)+"b<i class=q>c</i>"), nil)
+	if len(d.doubts) > 4 || d.crowded {
+		t.Errorf("%d boundaries, crowded %v", len(d.doubts), d.crowded)
 	}
 }

@@ -85,8 +85,12 @@ var ends = map[atom.Atom]bool{atom.P: true, atom.Li: true, atom.Tr: true, atom.T
 
 // enter opens an element for matching selectors.
 func (p *parser) enter(t *html.Token, attrs map[string]string) {
-	if p.sheets == nil || voids[t.DataAtom] || skips[t.DataAtom] || t.Type != html.StartTagToken ||
-		len(p.opened) >= maxOpen {
+	if p.sheets == nil || voids[t.DataAtom] || skips[t.DataAtom] ||
+		t.Type != html.StartTagToken {
+		return
+	}
+	if len(p.opened) >= maxOpen {
+		p.sheets.cut = true // what selectors ask for may be this element
 		return
 	}
 	if last := len(p.opened) - 1; last >= 0 && ends[t.DataAtom] && p.opened[last].tag == t.Data {

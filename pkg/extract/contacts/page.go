@@ -37,6 +37,7 @@ type document struct {
 	data     []string
 	states   []string        // JSON data of frameworks
 	doubts   []doubt         // in text order
+	crowded  bool            // there are more of them
 	filed    bool            // it has style sheet files
 	texts    []string        // its own style sheets, in lower case
 	told     map[string]bool // classes named in texts; nil: not yet collected

@@ -13,14 +13,14 @@ import (
 // whole decoy addresses for robots. They also add text that is not in the page. Style sheet files
 // are not fetched.
 
-// Bounds of what is examined of style sheets.
+// Bounds of what is examined of style sheets. What lies beyond them may hide letters anywhere.
 const (
 	maxSheets = 512 << 10 // bytes
 	maxRules  = 5000
-	maxOpen   = 200 // open elements
-	maxParts  = 8   // per selector, and classes per part
-	// tries of rules and ancestors per page; after that no rule applies
-	maxTries = 2_000_000
+	maxDepth  = 3         // of rules within rules
+	maxOpen   = 200       // open elements
+	maxParts  = 8         // per selector, and classes per part
+	maxTries  = 2_000_000 // tries of rules and ancestors per page
 )
 
 // effect is a set of what a rule does to elements.
@@ -61,6 +61,7 @@ type sheets struct {
 	shown  []string         // attributes whose values are displayed
 	tries  int              // tries left
 	nested int              // bytes left for nested rules
+	cut    bool             // a bound left out rules, or elements that they ask for
 }
 
 // newSheets reads a page's style elements, wherever they are, and returns their texts. s is nil if
@@ -68,7 +69,7 @@ type sheets struct {
 func newSheets(body []byte) (s *sheets, texts []string) {
 	s = &sheets{by: map[string][]int{}, tries: maxTries, nested: maxSheets}
 	left := maxSheets
-	for at := 0; left > 0; {
+	for at := 0; !s.cut; {
 		from := indexFold(body[at:], "<style")
 		if from < 0 {
 			break
@@ -88,6 +89,7 @@ func newSheets(body []byte) (s *sheets, texts []string) {
 		before := bytes.TrimRight(body[max(0, start-20):start], " \n\r\t")
 		if !strings.Contains(tag, "print") &&
 			!bytes.HasSuffix(bytes.ToLower(before), []byte("noscript>")) {
+			s.cut = length > left
 			length = min(length, left)
 			sheet := strings.ToLower(string(text[:length]))
 			texts = append(texts, sheet)
@@ -95,7 +97,7 @@ func newSheets(body []byte) (s *sheets, texts []string) {
 			left -= length
 		}
 	}
-	if len(s.rules) == 0 && len(s.shown) == 0 && len(s.vague) == 0 {
+	if len(s.rules) == 0 && len(s.shown) == 0 && len(s.vague) == 0 && !s.cut {
 		return nil, texts
 	}
 	return s, texts
@@ -122,10 +124,18 @@ func (s *sheets) read(text string, depth int, some bool) {
 			"font-size: 0"}) {
 		return
 	}
+	if depth > maxDepth {
+		s.cut = s.cut || !some
+		return
+	}
 	text = uncommented(text)
-	for len(s.rules) < maxRules {
+	for {
 		prelude, rest, ok := strings.Cut(text, "{")
 		if !ok {
+			return
+		}
+		if len(s.rules) >= maxRules {
+			s.cut = true
 			return
 		}
 		if at := strings.LastIndexByte(prelude, ';'); at >= 0 { // skip @import "x"; and the like
@@ -138,14 +148,11 @@ func (s *sheets) read(text string, depth int, some bool) {
 		case !strings.HasPrefix(prelude, "@"):
 			own, inside := s.unnest(prelude, block)
 			s.add(prelude, own, some)
-			if depth < 3 && inside != "" {
-				s.read(inside, depth+1, some)
-			}
-		case depth < 3 && (strings.HasPrefix(prelude, "@layer") ||
-			strings.HasPrefix(prelude, "@supports") || isDesktop(prelude)):
+			s.read(inside, depth+1, some)
+		case strings.HasPrefix(prelude, "@layer") || strings.HasPrefix(prelude, "@supports") ||
+			isDesktop(prelude):
 			s.read(block, depth+1, some)
-		case depth < 3 && strings.HasPrefix(prelude, "@media") &&
-			!strings.Contains(prelude, "print"):
+		case strings.HasPrefix(prelude, "@media") && !strings.Contains(prelude, "print"):
 			s.read(block, depth+1, true)
 		}
 	}
@@ -212,8 +219,12 @@ func (s *sheets) add(selectors, block string, some bool) {
 		if own&hides != 0 && len(parts) == 0 {
 			s.addVague(selector)
 		}
-		if own == 0 || len(parts) == 0 || len(s.rules) >= maxRules {
+		if own == 0 || len(parts) == 0 {
 			continue
+		}
+		if len(s.rules) >= maxRules {
+			s.cut = true
+			return
 		}
 		last := parts[len(parts)-1]
 		if slices.ContainsFunc(last.classes,

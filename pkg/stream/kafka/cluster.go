@@ -194,9 +194,19 @@ func (l layout) leader(topic stream.Topic, partition int) int32 {
 }
 
 // makeTopics creates the missing topics. It returns once all topics and their leaders exist, or
-// when the brokers refuse us or have too few replicas.
+// when the brokers refuse us or have too few replicas. The first failure is logged at once: an
+// operator waits, and a try at a wrong address may take seconds.
 func (c *cluster) makeTopics(ctx context.Context) error {
-	err := c.attempt(ctx, "make topics", unlessRefused(c.tryMakeTopics))
+	told := false
+	err := c.attempt(ctx, "make topics", unlessRefused(func(ctx context.Context) error {
+		err := c.tryMakeTopics(ctx)
+		if err != nil && ctx.Err() == nil && !told {
+			told = true
+			c.config.Logger.Warn("kafka: no success with the brokers yet", "brokers",
+				c.config.Brokers, "error", err)
+		}
+		return err
+	}))
 	if err != nil {
 		return err
 	}

@@ -3,6 +3,7 @@ package kafka_test
 import (
 	"context"
 	"errors"
+	"log/slog"
 	"strings"
 	"sync"
 	"testing"
@@ -12,6 +13,7 @@ import (
 	"github.com/twmb/franz-go/pkg/kfake"
 	"github.com/twmb/franz-go/pkg/kmsg"
 
+	"shoal.dev/shoal/pkg/clock"
 	"shoal.dev/shoal/pkg/stream"
 	"shoal.dev/shoal/pkg/stream/kafka"
 )
@@ -46,6 +48,27 @@ func TestNoBrokers(t *testing.T) {
 	_, err := kafka.Open(ctx, kafka.Config{Brokers: []string{"127.0.0.1:1"}, Partitions: 1})
 	if !errors.Is(err, context.DeadlineExceeded) || !strings.Contains(err.Error(), "refused") {
 		t.Errorf("Open: %v, want a deadline and the reason", err)
+	}
+}
+
+// lines is a log that calls a function with each line.
+type lines func(line string)
+
+func (l lines) Write(line []byte) (int, error) {
+	l(string(line))
+	return len(line), nil
+}
+
+// TestNoBrokersAreToldAtOnce: the first try tells the log. The clock stands, so there is no second.
+func TestNoBrokersAreToldAtOnce(t *testing.T) {
+	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+	defer cancel()
+	var told string
+	log := slog.New(slog.NewTextHandler(lines(func(line string) { told = line; cancel() }), nil))
+	_, err := kafka.Open(ctx, kafka.Config{Brokers: []string{"127.0.0.1:1"}, Partitions: 1,
+		Clock: clock.NewManual(time.Unix(1_800_000_000, 0)), Logger: log})
+	if !errors.Is(err, context.Canceled) || !strings.Contains(told, "127.0.0.1:1") {
+		t.Errorf("the log says %q, then %v", told, err)
 	}
 }
 

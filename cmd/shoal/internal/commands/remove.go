@@ -15,9 +15,9 @@ type Remove struct {
 
 // Help returns the command's help text.
 func (*Remove) Help() string {
-	return `Use it for a node that will not come back. Nodes that are gone for long are also removed automatically: voters last, and
-only while enough other voters remain. The command refuses a node that is alive, and one whose vote is needed for a
-majority.
+	return `Use it for a node that will not come back. A node that is gone for long loses its vote automatically, while enough other
+voters remain. It stays in 'shoal cluster nodes' until it comes back or you remove it. The command refuses a node that is
+alive, and one whose vote is needed for a majority.
 
 Example:
 

@@ -2,6 +2,7 @@ package dom
 
 import (
 	"math"
+	"slices"
 )
 
 // XPath is a compiled expression of XPath 1.0. It sees what CSS selectors see: no comments and no
@@ -37,6 +38,32 @@ func CompileXPath(expr string) (*XPath, error) {
 		return nil, err
 	}
 	return &XPath{root}, nil
+}
+
+// IsVain says whether the expression chooses nothing on every page, since it asks for comments or
+// processing instructions.
+func (x *XPath) IsVain() bool { return x.root.isVain() }
+
+// isVain says whether the expression has no node, is the empty text, or is false on every page.
+func (e *expression) isVain() bool {
+	vain := func(e *expression) bool { return e.isVain() }
+	switch e.op {
+	case "/":
+		return slices.ContainsFunc(e.args, vain) || slices.ContainsFunc(e.steps,
+			func(s step) bool { return s.test == "none()" || slices.ContainsFunc(s.filters, vain) })
+	case "|", "or":
+		return vain(e.args[0]) && vain(e.args[1])
+	case "and":
+		return vain(e.args[0]) || vain(e.args[1])
+	case "(":
+		return slices.Contains([]string{"boolean", "normalize-space", "string"}, e.name) &&
+			slices.ContainsFunc(e.args, vain)
+	case "=", "!=", "<", "<=", ">", ">=": // nodes are compared one by one
+		vain := func(e *expression) bool { return e.kind == isNodes && e.isVain() }
+		return slices.ContainsFunc(e.args, vain) && e.args[0].kind != isTruth &&
+			e.args[1].kind != isTruth
+	}
+	return false
 }
 
 // IsScalar says whether the expression gives a text, a number or a boolean instead of choosing

@@ -25,11 +25,11 @@ type expression struct {
 	value any // of a literal
 	args  []*expression
 	call  func(v *evaluation, args []*expression, f focus) any // of a call
+	name  string                                               // of a call
 	// of a path, which starts at args[0] if there is one
 	absolute bool
 	steps    []step
 	position bool // it depends on position() or last()
-	last     bool // it is last()
 }
 
 // step is one step of a path. Filters after an expression in parentheses are a step on the axis
@@ -204,8 +204,8 @@ func join(op string, kind kind, left, right *expression) *expression {
 		}
 		e.args[at] = &expression{op: "/"}
 		e.args[at].add(step{axis: "self", test: "node()"})
-		return &expression{op: "(", kind: isTruth, call: functions["boolean"].call,
-			args: []*expression{path.with(e).asked()}}
+		return &expression{op: "(", kind: isTruth, name: "boolean",
+			call: functions["boolean"].call, args: []*expression{path.with(e).asked()}}
 	}
 	return e
 }
@@ -322,8 +322,8 @@ func (p *xpathParser) call() (*expression, error) {
 		return nil, fmt.Errorf("unknown function %.40s()", name)
 	}
 	p.at += 2
-	e := &expression{op: "(", kind: f.kind, call: f.call, position: name == "position" ||
-		name == "last", last: name == "last"}
+	e := &expression{op: "(", kind: f.kind, call: f.call, name: name,
+		position: name == "position" || name == "last"}
 	for p.peek() != ")" {
 		if len(e.args) > 0 {
 			if err := p.expect(","); err != nil {

@@ -114,7 +114,6 @@ func TestXPathOrder(t *testing.T) {
 		"//b/ancestor::*":                      "acdefg|acdefg|fg",
 		"//div/text()":                         "a|d|e",
 		"//p/@*":                               "b|2",
-		"//comment()":                          "",
 	} {
 		x, err := CompileXPath(expr)
 		if err != nil {
@@ -126,6 +125,39 @@ func TestXPathOrder(t *testing.T) {
 		}
 		if strings.Join(got, "|") != want {
 			t.Errorf("%s: got %q, want %q", expr, got, want)
+		}
+	}
+}
+
+// An expression in vain asks for what no page has. Whatever else asks for it as well may match.
+func TestVainXPath(t *testing.T) {
+	var d Document
+	if err := d.Parse([]byte("<?pi x?><!-- a --><p><!-- b -->b<?pi y?><a>c</a></p>")); err != nil {
+		t.Fatal(err)
+	}
+	vain := []string{"//comment()", "//processing-instruction('x')", "(//comment())[1]",
+		"//p/comment()/..", "//p[comment()]", "//p[.//comment() = 'b']",
+		"//p[following::comment() = 'b']", "//p[comment() != 'b' and a]", "string(//comment())",
+		"//comment() | //processing-instruction()", "//p[comment() or a[comment()]]",
+		"normalize-space(//p[boolean(comment())])"}
+	others := []string{"//p[not(comment())]", "//comment() | //a", "count(//comment())",
+		"//p[comment() or a]", "//p[count(comment()) = 0]", "//node()", "//p[comment() = false()]",
+		"concat(//a, //comment())", "/", "//a[last()]"}
+	for _, expr := range slices.Concat(vain, others) {
+		x, err := CompileXPath(expr)
+		if err != nil {
+			t.Fatal(err)
+		}
+		want := slices.Contains(vain, expr)
+		if x.IsVain() != want {
+			t.Errorf("%s: in vain %v", expr, !want)
+		}
+		found := len(x.All(&d)) > 0
+		if x.IsScalar() {
+			found = x.Value(&d, Whole) != ""
+		}
+		if found && want {
+			t.Errorf("%s matches", expr)
 		}
 	}
 }

@@ -147,6 +147,19 @@ func CompileSelector(path, selector string) (s Selector, f *fault.Error) {
 	return s, nil
 }
 
+// CheckReach refuses an XPath expression that matches on no page; path names it in the fault.
+func CheckReach(path, selector string) *fault.Error {
+	l, rest := languageOf(selector)
+	if l != xPath {
+		return nil
+	}
+	if x, err := dom.CompileXPath(rest); err == nil && x.IsVain() {
+		return fault.Invalid(fault.SchemaValidation, path, "matches on no page: comments and "+
+			"processing instructions are not part of one")
+	}
+	return nil
+}
+
 // notInBrowsers matches what our selectors support beyond browsers.
 var notInBrowsers = regexp.MustCompile(`(?i):(contains|containsown|matches|matchesown|haschild|input)\b|[!#]=`)
 

@@ -400,7 +400,7 @@ func (e *expression) add(s step) {
 	}
 	s.siblings = strings.HasSuffix(s.axis, "-sibling")
 	s.counted = slices.Contains(across, s.axis) &&
-		(!s.placed || len(s.filters) == 1 && s.filters[0].last)
+		(!s.placed || len(s.filters) == 1 && s.filters[0].name == "last")
 	e.steps = append(e.steps, s)
 }
 

@@ -86,6 +86,28 @@ func (h *History) Run(ctx context.Context, v *View, id ids.ID) (*Job, error) {
 	return jobs[0], nil
 }
 
+// RunsByID returns those of some runs of a customer that exist, by id. At most rowstore.MaxPast.
+func (h *History) RunsByID(ctx context.Context, v *View, customer string,
+	runs []ids.ID) (map[ids.ID]*Job, error) {
+	found, elsewhere := map[ids.ID]*Job{}, []ids.ID{}
+	for _, id := range runs {
+		if job := v.Job(id); job != nil {
+			found[id] = job
+		} else {
+			elsewhere = append(elsewhere, id)
+		}
+	}
+	if len(elsewhere) == 0 {
+		return found, nil
+	}
+	past, err := h.runs(ctx, v, rowstore.PastQuery{Customer: customer, IDs: elsewhere,
+		By: rowstore.BySealed, Limit: len(elsewhere)})
+	for _, job := range past {
+		found[job.ID] = job
+	}
+	return found, err
+}
+
 // ScraperRuns visits a scraper's runs, newest first, until visit returns false.
 func (h *History) ScraperRuns(ctx context.Context, v *View, scraper ids.ID,
 	visit func(*Job) bool) error {

@@ -208,22 +208,8 @@ func (h *History) RunsBefore(ctx context.Context, v *View, of RunsOf, place *row
 		}
 		return len(here) < most
 	})
-	q := rowstore.PastQuery{Customer: of.Customer, By: rowstore.ByQueued, Descending: true,
-		Queued: of.Queued, Behind: place, Limit: most}
-	if path := archive.Path(v); !of.Group.IsZero() && path != nil {
-		counts, err := h.past.CountPast(ctx, path, of.Customer, of.Queued)
-		if err != nil {
-			return nil, err
-		}
-		for _, c := range counts {
-			if c.Group == of.Group {
-				q.Kinds = append(q.Kinds, c.PastKind)
-			}
-		}
-		if len(q.Kinds) == 0 {
-			return here, nil
-		}
-	}
+	q := rowstore.PastQuery{Customer: of.Customer, Group: of.Group, By: rowstore.ByQueued,
+		Descending: true, Queued: of.Queued, Behind: place, Limit: most}
 	err := h.visit(ctx, v, q, here, func(job *Job) bool {
 		found = append(found, job)
 		return len(found) < most

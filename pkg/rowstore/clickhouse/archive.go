@@ -217,6 +217,9 @@ func (s *Store) PastRuns(ctx context.Context, q rowstore.PastQuery) ([]rowstore.
 	if !q.Scraper.IsZero() {
 		where = append(where, `scraper = `+id(q.Scraper))
 	}
+	if !q.Group.IsZero() {
+		where = append(where, `grp = `+id(q.Group))
+	}
 	if q.IDs != nil {
 		where = append(where, `id IN `+idSet(q.IDs))
 	}

@@ -250,6 +250,9 @@ func pastRuns(q rowstore.PastQuery) (text string, args []any, err error) {
 	if !q.Scraper.IsZero() {
 		where.and(`scraper = ?`, q.Scraper[:])
 	}
+	if !q.Group.IsZero() {
+		where.and(`grp = ?`, q.Group[:])
+	}
 	where.among(`id`, q.IDs)
 	if len(q.Without) > 0 {
 		where.and(`id NOT IN (SELECT unhex(value) FROM json_each(?))`, hexList(q.Without))

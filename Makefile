@@ -38,7 +38,7 @@ RACED     = ./ingest ./apiserver/api/data ./apiserver/api/runs ./pkg/rowstore/sq
   $$(go list ./... | grep -E '$(RACY)' | grep -vE '$(SERIAL)|$(CALM)' | grep -v '/controlplane$$')
 UNRACED   = ./e2e $$(go list ./... | grep -E '$(SERIAL)|$(CALM)'; go list ./... | grep -vE '$(RACY)')
 
-.PHONY: run build test whole bare tooled check race elections lone raced browser bounds bench hot peers bench-peers simulation guards exactness crash crash-stores archive scale scale-stores cluster stores endtoend faults failover cluster-scale watched upgrade capacity deployment alerts describe conformance clients clients-test readback lint fuzz nightly clean
+.PHONY: run build test whole bare tooled check race elections lone raced browser bounds bench hot peers bench-peers simulation guards exactness crash crash-stores archive archive-stores scale scale-stores cluster stores endtoend faults failover cluster-scale watched upgrade capacity deployment alerts describe conformance clients clients-test readback lint fuzz nightly clean
 
 ## run: build, serve, and run the demo before your eyes (data in ./data, Ctrl-C stops)
 run: build
@@ -153,7 +153,11 @@ crash:
 
 ## archive: the end-to-end suite while history leaves the state at once
 archive:
-	SHOAL_ARCHIVE_AT_ONCE=1 go test -count=1 -timeout 40m ./e2e
+	go test -count=1 -timeout 40m ./e2e -archive-at-once
+
+## archive-stores: the same of the scenarios on ClickHouse; services as in make cluster
+archive-stores:
+	$(CRASHES) 'TestScenarios$$' -archive-at-once
 
 ## scale: a million addresses, a site of a million links, files of 200 MB, slow hosts, an idle process
 scale:
@@ -191,6 +195,7 @@ endtoend:
 
 ## crash-stores: kills on ClickHouse in what make cluster leaves out of it; services as there
 crash-stores:
+	$(CRASHES) 'TestCrashes$$'
 	$(CRASHES) 'TestCrashesOf(Merges|Matches|ReExtracts|KeptBodies|ChangeAlerts|Quarantine)$$'
 	$(CRASHES) 'TestCrashesOf(Catalogues|Removal|RunRemoval|GroupRemoval|CustomerRemoval|Sites|ALargeSite|Harvests|Wipes|KeptExports|Starts|Launches)$$'
 
@@ -291,7 +296,7 @@ fuzz:
 
 ## nightly: what is too long for each commit, on the services that make cluster finds: hours.
 ## SEEDS, FUZZTIME, KILLS, FAULTS, FAULT_SEEDS and OUTAGE shorten a night
-nightly: bare whole race cluster browser bounds hot simulation guards exactness crash crash-stores archive scale scale-stores readback deployment describe conformance clients-test fuzz failover watched upgrade faults
+nightly: bare whole race cluster browser bounds hot simulation guards exactness crash crash-stores archive archive-stores scale scale-stores readback deployment describe conformance clients-test fuzz failover watched upgrade faults
 
 clean:
 	rm -rf bin

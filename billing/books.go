@@ -87,6 +87,9 @@ func (d *Daily) end(c *check, view *client.View) {
 	d.tell(found)
 	now := d.config.Clock.Now().UnixMilli()
 	c.Running = false
+	if c.Round {
+		c.RoundEnded = now
+	}
 	c.Last = finished{Ended: now, Took: now - c.Began, Unequal: c.Unequal, Found: c.Found,
 		Books: len(found)}
 	d.config.Logger.Info("billing: the ledger has been held against the page records and itself",

@@ -14,6 +14,7 @@ import (
 	"shoal.dev/shoal/controlplane/client"
 	"shoal.dev/shoal/pkg/clock"
 	"shoal.dev/shoal/pkg/ids"
+	"shoal.dev/shoal/pkg/rowstore"
 	"shoal.dev/shoal/pkg/telemetry"
 	"shoal.dev/shoal/pkg/work"
 )
@@ -29,13 +30,17 @@ const (
 // Bounds of a check. It reads one run at a time and then pauses for as long as that took, so it is
 // busy at most half the time. It reads the runs that were unequal at the last check, and every run
 // closed since. It reads older runs in rotation, up to olderRecords page records per check. A run
-// counts as at least runRecords. The first check treats all runs still in the state as new.
+// counts as at least runRecords, and as condensedRecords once only the sum of its records is left.
+// So a round over 10,000,000 runs of 400 days is over before the newest of them have lost theirs.
+// The first check treats all runs still in the state as new.
 const (
-	olderRecords = 20_000_000
-	runRecords   = 2_000
-	leastPause   = 10 * time.Millisecond
-	batchRuns    = 256   // per step
-	maxUnequal   = 1_000 // runs remembered (27 bytes each, kept twice) and named in the log
+	olderRecords     = 20_000_000
+	runRecords       = 500
+	condensedRecords = 50
+
+	leastPause = 10 * time.Millisecond
+	batchRuns  = 256   // per step
+	maxUnequal = 1_000 // runs remembered (27 bytes each, kept twice) and named in the log
 )
 
 // Control is what the daily check needs from the control plane's client.
@@ -76,6 +81,9 @@ type check struct {
 	Newer   uint64   // new runs are counted up to this index
 	Found   []ids.ID // unequal runs, at most maxUnequal
 	Unequal int
+
+	// RoundEnded is the end of the check that had last counted all older runs; 0: there was none.
+	RoundEnded int64
 
 	Counted bool // the runs are counted; the wallets are next
 	Wallets walk
@@ -190,7 +198,8 @@ func (c *check) startRound(now time.Time, older, archived uint64) {
 		from = 0
 	}
 	*c = check{Began: now.UnixMilli(), Running: true, Since: since,
-		Older: from, Left: older, Newer: since, Last: c.Last, Wallets: c.Wallets}
+		Older: from, Left: older, Newer: since, RoundEnded: c.RoundEnded, Last: c.Last,
+		Wallets: c.Wallets}
 }
 
 // batch counts some more runs. If it fails, it records none of them.
@@ -240,7 +249,8 @@ func (d *Daily) listRuns(ctx context.Context, c *check, view *client.View) (runs
 	}
 	if c.Left > 0 && !c.Round {
 		older, err := d.config.History.ClosedAfter(ctx, view, c.Older, batchRuns)
-		if runs = c.takeOlder(older); err != nil || len(runs) > 0 || c.Left > 0 && !c.Round {
+		runs = c.takeOlder(older, d.config.Clock.Now())
+		if err != nil || len(runs) > 0 || c.Left > 0 && !c.Round {
 			return runs, true, err
 		}
 	}
@@ -252,17 +262,25 @@ func (d *Daily) listRuns(ctx context.Context, c *check, view *client.View) (runs
 }
 
 // takeOlder takes the older runs among next, as long as there are records left to count.
-func (c *check) takeOlder(next []*client.Job) []*client.Job {
+func (c *check) takeOlder(next []*client.Job, now time.Time) []*client.Job {
 	for i, job := range next {
 		if job.Index > c.Since || c.Left == 0 {
 			c.Round = job.Index > c.Since
 			return c.without(next[:i])
 		}
-		c.Left -= min(c.Left, max(job.Pages, runRecords))
+		c.Left -= min(c.Left, recordsOf(job, now))
 		c.Older = job.Index
 	}
 	c.Round = len(next) < batchRuns
 	return c.without(next)
+}
+
+// recordsOf returns as how many records an older run counts.
+func recordsOf(job *client.Job, now time.Time) uint64 {
+	if job.Started < now.Add(-rowstore.Expiry).UnixMilli() {
+		return condensedRecords
+	}
+	return max(job.Pages, runRecords)
 }
 
 // without leaves out the runs that were unequal at the last check: they are already counted.

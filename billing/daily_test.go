@@ -269,6 +269,46 @@ func TestDailyIsBounded(t *testing.T) {
 	c.wantRead(c.look(d), 1, 2, 3)
 }
 
+// TestDailyRounds: a metric says when all older runs were last read, however many days that takes.
+// Of a run whose records have gone only their sum is read, so it takes less of a day.
+func TestDailyRounds(t *testing.T) {
+	c := newChecked(t)
+	d, _, metric := c.daily()
+	for range 4 {
+		c.run(1)
+	}
+	d.olderRecords = 2 * runRecords
+	ended := func() float64 { return metric("shoal_billing_recount_round_ended_timestamp_seconds") }
+	c.look(d) // all are new
+	first := ended()
+	c.newDay()
+	c.wantRead(c.look(d), 0, 1)
+	if at := ended(); first == 0 || at != first {
+		t.Errorf("half of a round is said to end at %v, the one before ended at %v", at, first)
+	}
+	c.newDay()
+	c.wantRead(c.look(d), 2, 3)
+	if at := ended(); at != metric("shoal_billing_recount_ended_timestamp_seconds") {
+		t.Errorf("a round is said to end at %v", at)
+	}
+	c.clock.Advance(rowstore.Expiry)
+	c.wantRead(c.look(d), 0, 1, 2, 3)
+}
+
+// TestRoundsEndInTime: years of use are read through before the newest runs have lost their
+// records.
+func TestRoundsEndInTime(t *testing.T) {
+	const runs, kept, expiry = 10_000_000, 400, uint64(rowstore.Expiry / checkEvery)
+	now := time.Now()
+	recent := recordsOf(&client.Job{Started: now.UnixMilli(), Pages: 20}, now)
+	old := recordsOf(&client.Job{Started: now.Add(-2 * rowstore.Expiry).UnixMilli(), Pages: 20},
+		now)
+	days := runs / kept * (expiry*recent + (kept-expiry)*old) / olderRecords
+	if days >= expiry {
+		t.Errorf("a round takes %d days, and records stay for %d", days, expiry)
+	}
+}
+
 // TestDailyGoesOnAfterRestarts: a check ends even if no owner lives for all of it.
 func TestDailyGoesOnAfterRestarts(t *testing.T) {
 	c := newChecked(t)
@@ -392,7 +432,7 @@ func TestTheLargestCheckFits(t *testing.T) {
 	}
 	at := time.Now().UnixMilli()
 	all := check{Began: at, Running: true, Again: maxUnequal, Since: 1 << 62, Older: 1 << 62,
-		Left: 1 << 62, Newer: 1 << 62, Found: many, Unequal: 1 << 30,
+		Left: 1 << 62, Newer: 1 << 62, Found: many, Unequal: 1 << 30, RoundEnded: at,
 		Wallets: walk{Behind: strings.Repeat("<", 128), Left: 1 << 62, Unequal: 1 << 30,
 			Before: 1 << 30},
 		Last: finished{Ended: at, Took: at, Unequal: 1 << 30, Found: many, Books: 4}}

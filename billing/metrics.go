@@ -76,6 +76,10 @@ func (d *Daily) measure(to *telemetry.Metrics) {
 		Gauge("shoal_billing_recount_ended_timestamp_seconds",
 			"When the newest daily check ended, in Unix time; 0: never.",
 			func(c check) float64 { return float64(c.Last.Ended) / 1000 }).
+		Gauge("shoal_billing_recount_round_ended_timestamp_seconds",
+			"When the daily checks had last read all older runs since the first, in Unix time; "+
+				"0: never.",
+			func(c check) float64 { return float64(c.RoundEnded) / 1000 }).
 		Gauge("shoal_billing_recount_last_seconds", "How long the newest daily check took.",
 			func(c check) float64 { return float64(c.Last.Took) / 1000 }).
 		Declare(to)

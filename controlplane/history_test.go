@@ -213,6 +213,30 @@ func TestHistoryOutlivesAStoreThatIsAway(t *testing.T) {
 	}
 }
 
+// TestEntriesAloneAreBehind: an entry without a run waits for a store that takes no history, while
+// the audit trail goes there. The metric shows how long.
+func TestEntriesAloneAreBehind(t *testing.T) {
+	t.Parallel()
+	at := clock.NewManual(time.Now())
+	h := newArchivist(t, at)
+	h.archived()
+	h.store.away.Store(true)
+	if _, err := client.Do(patient(t), h, client.AdjustWallet{Customer: h.customer,
+		Entry: h.config.IDs.New(), Amount: 1}, nil); err != nil {
+		t.Fatal(err)
+	}
+	until(t, "the trail's end", func() bool {
+		at.Advance(time.Minute)
+		waiting := false
+		fresh(t, h).EachAudit(func(*client.AuditEntry) bool { waiting = true; return false })
+		return !waiting
+	})
+	at.Advance(24 * time.Hour)
+	if age, _ := gauge(t, h.running, "shoal_archive_age_seconds", ""); age < 23*3600 {
+		t.Errorf("after a day the archive is %v s behind", age)
+	}
+}
+
 // TestHistoryOverRestores restores a backup, an older one, and the first one again. Runs end after
 // each restore. The history always matches the state.
 func TestHistoryOverRestores(t *testing.T) {

@@ -38,6 +38,19 @@ var points = []string{
 	"billing.before_settle", "billing.after_settle", "billing.after_commit",
 }
 
+// crashPoints returns the points of the tested row store.
+func crashPoints() []string {
+	if *onServer == "" {
+		return points
+	}
+	var all []string
+	for _, point := range points {
+		all = append(all, storePoint(point))
+	}
+	return append(all, "rowstore.after_fence", "rowstore.between_past",
+		"rowstore.switch_before_drain", "rowstore.switch_after_drain")
+}
+
 // mayMiss is how many points need not kill in a run of the suite. How often a run passes a point
 // varies a little.
 const mayMiss = 3
@@ -46,6 +59,13 @@ const mayMiss = 3
 // hardly ever in a short run otherwise.
 func afterDeath(point string) bool {
 	return strings.HasSuffix(point, "_redispatch") || strings.HasSuffix(point, "_marker")
+}
+
+// isLate says whether a case is killed in a second process, which begins in the middle of the run.
+// What that archives is the run.
+func (c *crashCase) isLate(point string) bool {
+	archives := strings.Contains(point, "archive") || strings.HasSuffix(point, "_past")
+	return afterDeath(point) || c.leaves && archives
 }
 
 // share returns which of a test's places a run kills at: all, or the share in CRASH_SHARE. 2/3 is
@@ -74,6 +94,7 @@ type crashCase struct {
 	random *rand.Rand
 	order  suite.Order
 	seed   uint64
+	leaves bool     // its run leaves the state
 	next   []string // environments of the next processes
 }
 
@@ -100,11 +121,13 @@ func newCrashCase(t *testing.T, seed uint64) *crashCase {
 	t.Helper()
 	config, links := crashWeb(seed)
 	web := newWeb(t, config)
-	args := append(suite.Fast(), "--no-rate-limits", "--raft-snapshot-entries", "10",
-		"--archive-every", suite.AtOnceEvery.String(), "--archive-keep", "1")
+	keep := int(seed / 2 % 2) // both with each web
+	args := slices.Concat(suite.Fast(), suite.AtOnce(keep),
+		[]string{"--no-rate-limits", "--raft-snapshot-entries", "10"})
 	s := &service{single: newSingle(t, args, web)}
 	s.Service = &suite.Service{T: t, Product: s.single, Web: web, Args: args}
-	c := &crashCase{service: s, seed: seed, random: rand.New(rand.NewPCG(seed, 1))}
+	c := &crashCase{service: s, seed: seed, random: rand.New(rand.NewPCG(seed, 1)),
+		leaves: keep == 0}
 	urls := slices.Collect(web.URLs(links))
 	if seed%2 == 0 {
 		c.order = suite.ProductOrder(suite.Client{}, urls)
@@ -210,6 +233,11 @@ func (c *crashCase) work(onBegun func()) recount.Reported {
 	var reported recount.Reported
 	c.survive("run", func(ctx context.Context) (err error) {
 		reported, err = c.Report(ctx, run)
+		if c.leaves && err == nil {
+			if err = c.Archived(ctx); err == nil { // then read all of it from the archive
+				reported, err = c.Report(ctx, run)
+			}
+		}
 		return err
 	})
 	return reported
@@ -251,6 +279,7 @@ func (c *crashCase) verify(reported recount.Reported) recount.Summary {
 // exact.
 func TestCrashes(t *testing.T) {
 	t.Parallel()
+	points := crashPoints()
 	passes := [2]map[string][]int{calibrate(t, 0), calibrate(t, 1)}
 	for _, point := range points {
 		if passes[0][point] == nil && passes[1][point] == nil && !afterDeath(point) {
@@ -302,12 +331,12 @@ func crashAt(t *testing.T, point string, seed uint64, passes []int) bool {
 		}
 	}
 	at := fmt.Sprintf("%s=%s:%d", crash.At, point, n)
-	if seed%3 == 2 { // kill the next process, too, anywhere
+	if points := crashPoints(); seed%3 == 2 { // kill the next process, too, anywhere
 		c.next = []string{fmt.Sprintf("%s=%s:%d", crash.At, points[c.random.IntN(len(points))],
 			1+c.random.IntN(5))}
 	}
 	var reported recount.Reported
-	if afterDeath(point) {
+	if c.isLate(point) {
 		c.bring()
 		reported = c.work(func() {
 			c.kill()
@@ -319,7 +348,7 @@ func crashAt(t *testing.T, point string, seed uint64, passes []int) bool {
 	}
 	sum := c.verify(reported)
 	killed := len(c.Deaths) > 0
-	if afterDeath(point) {
+	if c.isLate(point) {
 		killed = len(c.Deaths) > 1
 	}
 	t.Logf("%s killed: %v, %d deaths; %v", at, killed, len(c.Deaths), sum)
@@ -340,7 +369,7 @@ func calibrate(t *testing.T, seed uint64) map[string][]int {
 		passes[point] = []int{ready[point], n}
 	}
 	for _, point := range slices.Sorted(maps.Keys(all)) {
-		if !slices.Contains(points, point) && !strings.HasPrefix(point, "work.") {
+		if !slices.Contains(crashPoints(), point) && !strings.HasPrefix(point, "work.") {
 			t.Errorf("%s is passed and never killed at", point)
 		}
 	}

@@ -69,7 +69,7 @@ func newCluster(t *testing.T, web *synthweb.Web, seed uint64,
 	settings.Log, settings.Store, settings.Logger = c.log, store, logger
 	settings.HostRate, settings.MaxHostRate = clusterPace.Rate, clusterPace.Rate
 	settings.MarkerEvery = 100 * time.Millisecond
-	if suite.AtOnce() != nil {
+	if *atOnce {
 		settings.ArchiveEvery, settings.ArchiveKeep = suite.AtOnceEvery, 0
 	}
 	settings.HostOf = func(url string) string {

@@ -18,6 +18,8 @@ var (
 	prebuilt  = flag.String("binary", "", "test this binary instead of building one")
 	onServer  = flag.String("clickhouse", "", "keep rows on the ClickHouse server of this URL "+
 		"instead of SQLite: what copies data directories is not for it")
+	atOnce = flag.Bool("archive-at-once", false, "history leaves the state at once, where a test "+
+		"does not say otherwise")
 	race = flag.Bool("race-binary", false, "build the binary with the race detector")
 )
 

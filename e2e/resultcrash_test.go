@@ -27,13 +27,13 @@ const (
 
 // resultPoints are where a merge and a match are killed. They are within their calls, around and
 // within their steps, and while the previous result's rows are removed.
-func resultPoints(kind string) []string {
+func resultPoints(within string) []string {
 	points := []string{"raft.before_apply:8", "raft.after_apply:8", "rowstore.before_commit:1",
 		"rowstore.after_commit:1", "work.remove.before_delete", "work.remove.after_delete",
 		"work.remove.before_forget"}
 	for _, step := range []string{"before_step", "before_put", "before_put:3", "after_put:1",
 		"after_put:2", "after_seal", "after_end", "after_step"} {
-		points = append(points, "work."+kind+"."+step)
+		points = append(points, within+step)
 	}
 	return points
 }
@@ -43,7 +43,7 @@ func resultPoints(kind string) []string {
 // and no others. It was reported once, is in the history once, and nothing was charged.
 func TestCrashesOfMerges(t *testing.T) {
 	t.Parallel()
-	for _, point := range share(t, resultPoints("merge")) {
+	for _, point := range share(t, resultPoints("work.merge.")) {
 		t.Run(point, func(t *testing.T) {
 			t.Parallel()
 			j := newJoined(t)
@@ -63,7 +63,7 @@ func TestCrashesOfMerges(t *testing.T) {
 // TestCrashesOfMerges.
 func TestCrashesOfMatches(t *testing.T) {
 	t.Parallel()
-	for _, point := range share(t, resultPoints("match")) {
+	for _, point := range share(t, resultPoints("work.match.")) {
 		t.Run(point, func(t *testing.T) {
 			t.Parallel()
 			j := newJoined(t)

@@ -54,8 +54,7 @@ func newRepeated(t *testing.T) (c *crashCase, first, second suite.Launched) {
 	t.Helper()
 	web := newWeb(t, synthweb.Config{Hosts: retainedPages, PagesPerHost: 2,
 		PageBytes: []int{2500}})
-	args := append(suite.Fast(), "--no-rate-limits", "--archive-every",
-		suite.AtOnceEvery.String(), "--archive-keep", "1")
+	args := append(append(suite.Fast(), "--no-rate-limits"), suite.AtOnce(1)...)
 	c = &crashCase{service: &service{single: newSingle(t, args, web)}}
 	c.Service = &suite.Service{T: t, Product: c.single, Web: web, Args: args}
 	c.bring()

@@ -65,8 +65,11 @@ type single struct {
 
 func newSingle(t *testing.T, args []string, webs ...*synthweb.Web) *single {
 	t.Helper()
-	s := &single{data: t.TempDir(),
-		args: slices.Concat([]string{"--egress-allow", "127.0.0.0/8"}, suite.AtOnce(), args)}
+	s := &single{data: t.TempDir(), args: []string{"--egress-allow", "127.0.0.0/8"}}
+	if *atOnce {
+		s.args = append(s.args, suite.AtOnce(0)...)
+	}
+	s.args = append(s.args, args...)
 	for _, web := range webs {
 		s.args = append(s.args, "--egress-origin", web.Pattern()+"="+web.Addr())
 	}

@@ -86,6 +86,28 @@ func (h *History) Run(ctx context.Context, v *View, id ids.ID) (*Job, error) {
 	return jobs[0], nil
 }
 
+// RunsByID returns those of some runs of a customer that exist, by id. At most rowstore.MaxPast.
+func (h *History) RunsByID(ctx context.Context, v *View, customer string,
+	runs []ids.ID) (map[ids.ID]*Job, error) {
+	found, elsewhere := map[ids.ID]*Job{}, []ids.ID{}
+	for _, id := range runs {
+		if job := v.Job(id); job != nil {
+			found[id] = job
+		} else {
+			elsewhere = append(elsewhere, id)
+		}
+	}
+	if len(elsewhere) == 0 {
+		return found, nil
+	}
+	past, err := h.runs(ctx, v, rowstore.PastQuery{Customer: customer, IDs: elsewhere,
+		By: rowstore.BySealed, Limit: len(elsewhere)})
+	for _, job := range past {
+		found[job.ID] = job
+	}
+	return found, err
+}
+
 // ScraperRuns visits a scraper's runs, newest first, until visit returns false.
 func (h *History) ScraperRuns(ctx context.Context, v *View, scraper ids.ID,
 	visit func(*Job) bool) error {
@@ -186,22 +208,8 @@ func (h *History) RunsBefore(ctx context.Context, v *View, of RunsOf, place *row
 		}
 		return len(here) < most
 	})
-	q := rowstore.PastQuery{Customer: of.Customer, By: rowstore.ByQueued, Descending: true,
-		Queued: of.Queued, Behind: place, Limit: most}
-	if path := archive.Path(v); !of.Group.IsZero() && path != nil {
-		counts, err := h.past.CountPast(ctx, path, of.Customer, of.Queued)
-		if err != nil {
-			return nil, err
-		}
-		for _, c := range counts {
-			if c.Group == of.Group {
-				q.Kinds = append(q.Kinds, c.PastKind)
-			}
-		}
-		if len(q.Kinds) == 0 {
-			return here, nil
-		}
-	}
+	q := rowstore.PastQuery{Customer: of.Customer, Group: of.Group, By: rowstore.ByQueued,
+		Descending: true, Queued: of.Queued, Behind: place, Limit: most}
 	err := h.visit(ctx, v, q, here, func(job *Job) bool {
 		found = append(found, job)
 		return len(found) < most

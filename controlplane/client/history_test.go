@@ -277,12 +277,20 @@ func (w *twins) compare(r *rapid.T) {
 			if err != nil {
 				return all, err
 			}
+			var named []ids.ID
+			for _, job := range part {
+				named = append(named, job.ID)
+			}
+			byID, err := h.RunsByID(ctx, v, "alice", named)
+			if err != nil {
+				return all, err
+			}
 			for _, job := range part {
 				one, err := h.Run(ctx, v, job.ID)
 				if err != nil {
 					return all, err
 				}
-				all = append(all, one, entries[job.Entry])
+				all = append(all, one, byID[job.ID], entries[job.Entry])
 			}
 			index = part[len(part)-1].Index
 		}
@@ -307,28 +315,36 @@ func (w *twins) checkSums(r *rapid.T) {
 			wallet.Sealed)
 	}
 	for _, id := range w.scrapers {
-		var want, got []uint64
-		w.whole.View().ScraperJobs(id, func(j *client.Job) bool {
-			if j.Closed {
-				want = append(want, j.Items)
-			}
-			return true
-		})
-		view.ScraperJobs(id, func(j *client.Job) bool {
-			if j.Closed {
-				got = append(got, j.Items)
-			}
-			return true
-		})
-		view.Scraper(id).Past.EachEnded(func(_ model.JobState, items uint64) bool {
-			got = append(got, items)
-			return true
-		})
-		want, got = want[:min(10, len(want))], got[:min(10, len(got))]
-		if !slices.Equal(want, got) {
-			r.Errorf("the last runs of a scraper had %v rows, want %v", got, want)
+		ends := func(v *client.View) (all []ending) {
+			v.ScraperJobs(id, func(j *client.Job) bool {
+				if j.Closed {
+					all = append(all, ending{j.State, j.Items})
+				}
+				return true
+			})
+			v.Scraper(id).Past.EachEnded(func(state model.JobState, items uint64) bool {
+				all = append(all, ending{state, items})
+				return true
+			})
+			return all[:min(10, len(all))]
+		}
+		if want, got := ends(w.whole.View()), ends(view); !slices.Equal(want, got) {
+			r.Errorf("the last runs of a scraper ended as %v, want %v", got, want)
+		}
+		scraper := view.Scraper(id)
+		if last := w.whole.View().Job(scraper.LastJob); last != nil &&
+			view.Job(last.ID) == nil && (scraper.Past.Newest != last.Queued ||
+			scraper.Past.State != last.State) {
+			r.Errorf("the last run of a scraper was %s at %d, want %s at %d", scraper.Past.State,
+				scraper.Past.Newest, last.State, last.Queued)
 		}
 	}
+}
+
+// ending is how a run ended.
+type ending struct {
+	state model.JobState
+	items uint64
 }
 
 // asked records the largest number of records that one read asks for.

@@ -1,6 +1,7 @@
 package client
 
 import (
+	"context"
 	"encoding/json"
 
 	"shoal.dev/shoal/pkg/ids"
@@ -14,17 +15,26 @@ type Stated struct {
 
 // StatesAreBehind says whether a site's links lack the states that the scraper's newest closed run
 // gave them. It is false until link states are first reported.
-func StatesAreBehind(v *View, scraper ids.ID) (behind bool) {
+func (h *History) StatesAreBehind(ctx context.Context, v *View, scraper ids.ID) (bool, error) {
 	told, at := false, Stated{}
 	for _, item := range v.WorkOf(work.LinkStates, "") {
 		told = json.Unmarshal(item.Progress, &at) == nil || told
 	}
 	if !told {
-		return false
+		return false, nil
 	}
+	var closed *Job
 	v.ScraperJobs(scraper, func(job *Job) bool { // newest first
-		behind = job.Closed && !job.File && job.Index > at.Upto
-		return !job.Closed
+		if job.Closed {
+			closed = job
+		}
+		return closed == nil
 	})
-	return behind
+	if s := v.Scraper(scraper); closed == nil && s != nil && s.Past != nil {
+		var err error
+		if closed, err = h.Run(ctx, v, s.LastJob); err != nil {
+			return false, err
+		}
+	}
+	return closed != nil && closed.Closed && !closed.File && closed.Index > at.Upto, nil
 }

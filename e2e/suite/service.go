@@ -4,10 +4,14 @@
 package suite
 
 import (
+	"bufio"
 	"context"
 	"fmt"
-	"os"
+	"io"
+	"net/http"
 	"slices"
+	"strconv"
+	"strings"
 	"testing"
 	"time"
 
@@ -73,13 +77,10 @@ func Fast() []string {
 		"--max-host-connections", "4"}
 }
 
-// AtOnce returns flags that move history out of the state at once, if SHOAL_ARCHIVE_AT_ONCE asks
-// for it. Then every reader has to find it elsewhere.
-func AtOnce() []string {
-	if os.Getenv("SHOAL_ARCHIVE_AT_ONCE") != "1" {
-		return nil
-	}
-	return []string{"--archive-every", AtOnceEvery.String(), "--archive-keep", "0"}
+// AtOnce returns flags that move history out of the state at once, except the newest keep runs and
+// entries. Then every reader has to find it elsewhere.
+func AtOnce(keep int) []string {
+	return []string{"--archive-every", AtOnceEvery.String(), "--archive-keep", fmt.Sprint(keep)}
 }
 
 // AtOnceEvery is the interval.
@@ -123,6 +124,46 @@ func (s *Service) Restart() {
 func (s *Service) Admin() Client {
 	s.T.Helper()
 	return s.SignIn("--admin")
+}
+
+// Metrics returns the product's metrics by name, with their labels.
+func (s *Service) Metrics(ctx context.Context) (map[string]float64, error) {
+	answer, err := s.Admin().Do(ctx, http.MethodGet, "/metrics", nil, "", nil)
+	if err != nil {
+		return nil, err
+	}
+	defer answer.Body.Close()
+	return readMetrics(answer.Body)
+}
+
+func readMetrics(from io.Reader) (map[string]float64, error) {
+	metrics := map[string]float64{}
+	lines := bufio.NewScanner(from)
+	for lines.Scan() {
+		name, text, _ := strings.Cut(lines.Text(), " ")
+		if value, err := strconv.ParseFloat(text, 64); err == nil {
+			metrics[name] = value
+		}
+	}
+	return metrics, lines.Err()
+}
+
+// Archived waits until the archive has all of history that has ended.
+func (s *Service) Archived(ctx context.Context) error {
+	for {
+		metrics, err := s.Metrics(ctx)
+		if err != nil {
+			return err
+		}
+		if age, leads := metrics["shoal_archive_age_seconds"]; leads && age == 0 {
+			return nil
+		}
+		select {
+		case <-ctx.Done():
+			return ctx.Err()
+		case <-time.After(AtOnceEvery):
+		}
+	}
 }
 
 // Customer returns a client of another customer, which the first call creates.

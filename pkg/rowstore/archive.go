@@ -158,6 +158,7 @@ type PastQuery struct {
 	Without  []ids.ID   // none of these
 	Lists    []ids.ID   // of these lists; nil: any
 	Scraper  ids.ID     // zero: any
+	Group    ids.ID     // zero: any
 	Kinds    []PastKind // nil: any
 	Queued   PastSpan   // when they were queued
 	Trials   bool       // include trials

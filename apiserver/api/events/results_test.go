@@ -1,6 +1,7 @@
 package events_test
 
 import (
+	"fmt"
 	"strings"
 	"testing"
 
@@ -10,11 +11,12 @@ import (
 	"shoal.dev/shoal/pkg/work"
 )
 
-// A completed merge or match is told in addition to its run's state, and a failed one is not.
+// A completed merge or match is told in addition to its run's state, and a failed one is not. A
+// stream that comes back is told them even if the runs have left the state.
 func TestResultsAreTold(t *testing.T) {
 	r := start(t)
 	s := r.open(t, apitest.Reader, "")
-	s.begin()
+	begun := s.begin()
 	for i, c := range []struct {
 		made                 client.Made
 		kind                 string
@@ -45,5 +47,18 @@ func TestResultsAreTold(t *testing.T) {
 				}
 			}
 		}
+	}
+	r.Client.Archive(t, r.store, 0)
+	back, told := r.open(t, apitest.Reader, fmt.Sprint("?lastEventId=", begun)), map[string]int{}
+	for last := false; !last; {
+		f, open := back.next()
+		if told[f.event]++; !open {
+			t.Fatalf("the stream ended after %v", told)
+		}
+		last = f.id != 0
+	}
+	if told["job.status"] != 4 || told["group.merge.completed"] != 1 ||
+		told["match.completed"] != 1 {
+		t.Errorf("a stream that came back was told %v", told)
 	}
 }

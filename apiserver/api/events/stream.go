@@ -106,14 +106,11 @@ func (t *teller) tellOnce(ctx context.Context) error {
 		frames, t.wallet = []frame{{resync, ResyncEvent{}}}, wallet.Wallet{}
 	}
 	for _, touch := range taken.Touches {
-		if data, err := t.newest(ctx, taken.View, touch); err != nil {
+		more, err := t.newest(ctx, taken.View, touch)
+		if err != nil {
 			return err
-		} else if data != nil {
-			frames = append(frames, *data)
 		}
-		if made := resultOf(taken.View, touch); made != nil {
-			frames = append(frames, *made)
-		}
+		frames = append(frames, more...)
 	}
 	id := strconv.FormatUint(taken.Index, 10)
 	for i, f := range frames {
@@ -134,61 +131,52 @@ func (t *teller) tellOnce(ctx context.Context) error {
 	return nil
 }
 
-// resultOf returns the event of a completed merge or match; nil: it is neither.
-func resultOf(view *client.View, touch client.Touch) *frame {
-	if touch.What != client.TouchedJob {
-		return nil
-	}
-	job := view.Job(touch.ID)
-	if job == nil || job.State != model.Completed {
-		return nil
-	}
+// resultOf returns the event of a completed merge or match; none if the run is neither.
+func resultOf(view *client.View, job *client.Job) []frame {
 	sibling := view.Group(job.Group)
 	switch {
-	case sibling == nil || sibling.Of.IsZero():
+	case job.State != model.Completed || sibling == nil || sibling.Of.IsZero():
 		return nil
 	case sibling.Made == client.Enriched:
-		return &frame{mergeEnded, MergeEvent{GroupID: sibling.Of, EnrichedGroupID: sibling.ID,
-			JobID: job.ID, MergedItems: job.Items}}
+		return []frame{{mergeEnded, MergeEvent{GroupID: sibling.Of, EnrichedGroupID: sibling.ID,
+			JobID: job.ID, MergedItems: job.Items}}}
 	}
-	return &frame{matchEnded, MatchEvent{GroupID: sibling.Of, MatchedGroupID: sibling.ID,
-		JobID: job.ID, MatchedItems: job.Items}}
+	return []frame{{matchEnded, MatchEvent{GroupID: sibling.Of, MatchedGroupID: sibling.ID,
+		JobID: job.ID, MatchedItems: job.Items}}}
 }
 
-// newest returns the event with a thing's current state, nil if there is nothing to tell.
-func (t *teller) newest(ctx context.Context, view *client.View, touch client.Touch) (*frame,
+// newest returns the events with a thing's current state, none if there is nothing to tell.
+func (t *teller) newest(ctx context.Context, view *client.View, touch client.Touch) ([]frame,
 	error) {
 	switch touch.What {
 	case client.TouchedJob:
-		job := view.Job(touch.ID)
-		if job == nil { // it has left the state
-			var err error
-			if job, err = t.History.Run(ctx, view, touch.ID); err != nil {
-				return nil, fmt.Errorf("run %s: %w", touch.ID, err)
-			}
+		job, err := t.History.Run(ctx, view, touch.ID)
+		if err != nil {
+			return nil, fmt.Errorf("run %s: %w", touch.ID, err)
 		}
 		if job == nil || job.Trial() {
 			return nil, nil
 		}
-		return &frame{jobStatus, JobStatusEvent{JobID: job.ID, ScraperID: job.Scraper,
-			GroupID: job.Group, JobProgress: jobs.NewProgress(job, t.customer)}}, nil
+		status := frame{jobStatus, JobStatusEvent{JobID: job.ID, ScraperID: job.Scraper,
+			GroupID: job.Group, JobProgress: jobs.NewProgress(job, t.customer)}}
+		return append([]frame{status}, resultOf(view, job)...), nil
 	case client.TouchedWallet:
 		now := wallet.New(view, t.customer)
 		if now == t.wallet { // only reservations changed, which customers do not see
 			return nil, nil
 		}
 		t.wallet = now
-		return &frame{walletUpdated, now}, nil
+		return []frame{{walletUpdated, now}}, nil
 	case client.TouchedTopUp:
 		if known := view.TopUp(touch.Session); known != nil {
-			return &frame{topUpStatus, TopUpEvent{SessionID: known.Session,
-				TopUpStatus: wallet.TopUpStatus{Status: known.Status}}}, nil
+			return []frame{{topUpStatus, TopUpEvent{SessionID: known.Session,
+				TopUpStatus: wallet.TopUpStatus{Status: known.Status}}}}, nil
 		}
 	case client.TouchedNotice:
 		if known := view.Notice(touch.ID); known != nil {
-			return &frame{notification, NotificationEvent{
+			return []frame{{notification, NotificationEvent{
 				Notification: notifications.NewNotification(known),
-				Unread:       view.Inbox(t.customer).Unread}}, nil
+				Unread:       view.Inbox(t.customer).Unread}}}, nil
 		}
 	}
 	return nil, nil

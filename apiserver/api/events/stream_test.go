@@ -18,6 +18,7 @@ import (
 	"shoal.dev/shoal/controlplane/client"
 	"shoal.dev/shoal/pkg/ids"
 	"shoal.dev/shoal/pkg/model"
+	"shoal.dev/shoal/pkg/rowstore"
 )
 
 // Things of alice's, with ids that tests recognize.
@@ -26,11 +27,15 @@ var (
 	scraper = ids.ID{0xa, 2}
 )
 
-type rig struct{ *apitest.Server }
+type rig struct {
+	*apitest.Server
+	store rowstore.Store
+}
 
 func start(t *testing.T) *rig {
 	t.Helper()
-	r := &rig{apitest.Start(t, apitest.WithStore(apitest.NewStore(t)))}
+	store := apitest.NewStore(t)
+	r := &rig{apitest.Start(t, apitest.WithStore(store)), store}
 	r.Client.Must(t, client.PutGroup{Create: true, ID: group, Customer: "alice", Name: "g",
 		DataTable: "t", StartType: "MANUAL"})
 	r.Client.Must(t, client.PutScraper{Create: true, ID: scraper, Customer: "alice", Group: group,

@@ -29,7 +29,8 @@ func deliver(t *testing.T, s *apitest.Server, scraper ids.ID, items uint32) {
 }
 
 func TestGet(t *testing.T) {
-	s := apitest.Start(t)
+	store := apitest.NewStore(t)
+	s := apitest.Start(t, apitest.WithStore(store))
 	group := s.NewGroup(t, "alice", "g")
 	made := s.Call(t, apitest.Scenario{As: apitest.User, Do: put, Header: key("1"),
 		Body: body(group)})
@@ -53,9 +54,12 @@ func TestGet(t *testing.T) {
 				Status: 404, Code: "scraper_not_found"},
 		)
 	}
-	s.Run(t, apitest.Scenario{Name: "statistics", As: apitest.User,
-		Do: "GET /api/scraper/v2/" + id.String(), Status: 200,
-		Has: map[string]any{"configValid": true, "group.name": "g",
-			"runStats": map[string]any{"lastNRuns": 3, "successes": 2, "failures": 1,
-				"avgRows": 3}}})
+	for _, keep := range []int{3, 1, 0} { // runs in the state; the others are in the archive
+		s.Client.Archive(t, store, keep)
+		s.Run(t, apitest.Scenario{Name: "statistics", As: apitest.User,
+			Do: "GET /api/scraper/v2/" + id.String(), Status: 200,
+			Has: map[string]any{"configValid": true, "group.name": "g",
+				"lastRunState": "COMPLETED", "runStats": map[string]any{"lastNRuns": 3,
+					"successes": 2, "failures": 1, "avgRows": 3}}})
+	}
 }

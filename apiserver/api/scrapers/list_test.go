@@ -97,7 +97,8 @@ func TestListSorted(t *testing.T) {
 }
 
 func TestList(t *testing.T) {
-	s := apitest.Start(t)
+	store := apitest.NewStore(t)
+	s := apitest.Start(t, apitest.WithStore(store))
 	group, other := s.NewGroup(t, "alice", "g"), s.NewGroup(t, "alice", "h")
 	var made []ids.ID
 	for i, name := range []string{"Ärger one", "two", "three", "four"} {
@@ -128,15 +129,21 @@ func TestList(t *testing.T) {
 		return has
 	}
 	end := func(n int) []string { return []string{fmt.Sprintf("items.%d", n)} }
+	for _, keep := range []int{2, 0} { // runs in the state; the others are in the archive
+		s.Client.Archive(t, store, keep)
+		s.Run(t,
+			apitest.Scenario{Name: "ran within hours", As: apitest.Reader,
+				Do: list + "?hasRunWithin=24h", Status: 200, Has: names("three"), Lacks: end(1)},
+			apitest.Scenario{Name: "ran within weeks", As: apitest.Reader,
+				Do: list + "?hasRunWithin=2w&q=t", Status: 200, Has: map[string]any{
+					"items.1.lastRunState": "COMPLETED"}, Lacks: end(2)},
+		)
+	}
 	s.Run(t,
 		apitest.Scenario{Name: "text", As: apitest.Reader, Do: list + "?q=%C3%A4RGER", Status: 200,
 			Has: names("Ärger one"), Lacks: end(1)},
 		apitest.Scenario{Name: "group", As: apitest.Reader, Do: list + "?groupId=" + other.String(),
 			Status: 200, Has: names("four"), Lacks: end(1)},
-		apitest.Scenario{Name: "ran within hours", As: apitest.Reader,
-			Do: list + "?hasRunWithin=24h", Status: 200, Has: names("three"), Lacks: end(1)},
-		apitest.Scenario{Name: "ran within weeks", As: apitest.Reader,
-			Do: list + "?hasRunWithin=2w&q=t", Status: 200, Lacks: end(2)},
 		apitest.Scenario{Name: "not a time", As: apitest.Reader, Do: list + "?hasRunWithin=7y",
 			Status: 400, Code: "invalid_request"},
 		apitest.Scenario{Name: "foreign", As: apitest.Other, Do: list, Status: 200, Has: names(),

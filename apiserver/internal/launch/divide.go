@@ -1,9 +1,12 @@
 package launch
 
 import (
+	"context"
+	"fmt"
 	"math/bits"
 
 	"shoal.dev/shoal/controlplane/client"
+	"shoal.dev/shoal/pkg/ids"
 )
 
 // maxWeight bounds a run's weight when a cap is divided, so that no sum overflows.
@@ -28,6 +31,28 @@ func (g *gathering) leaveOut(most *int64) {
 		kept = append(kept, m)
 	}
 	g.runs = kept
+}
+
+// recall sets what the last runs of the scrapers cost. Most of these have left the state.
+func (g *gathering) recall(ctx context.Context) error {
+	var last []ids.ID
+	for i := range g.runs {
+		if s := g.view.Scraper(g.runs[i].run.Scraper); !s.LastJob.IsZero() {
+			last = append(last, s.LastJob)
+		}
+	}
+	jobs, err := g.History.RunsByID(ctx, g.view, g.customer, last)
+	if err != nil {
+		return fmt.Errorf("last runs of a group: %w", err)
+	}
+	for i := range g.runs {
+		m := &g.runs[i]
+		job := jobs[g.view.Scraper(m.run.Scraper).LastJob]
+		if job != nil && job.Closed && !job.File {
+			m.past = job.Charged
+		}
+	}
+	return nil
 }
 
 // divide gives each run a part of the cap on all runs. Each gets its first page, and a share of the

@@ -1,12 +1,16 @@
 package launch
 
 import (
+	"fmt"
+	"maps"
 	"math"
 	"slices"
 	"testing"
 
 	"shoal.dev/shoal/controlplane/client"
 	"shoal.dev/shoal/pkg/ids"
+	"shoal.dev/shoal/pkg/model"
+	"shoal.dev/shoal/pkg/rowstore/rowstoretest"
 )
 
 // divided makes a member from its page price, its last run's charge and its number of links.
@@ -66,5 +70,58 @@ func TestDivide(t *testing.T) {
 	g.leaveOut(nil)
 	if g.divide(nil); len(g.runs) != 1 || g.runs[0].run.MaxCharge != nil {
 		t.Error("a cap without one")
+	}
+}
+
+// runPages launches a run of a scraper, delivers this many pages, and closes it.
+func (r *dueRig) runPages(scraper ids.ID, pages uint32) {
+	r.t.Helper()
+	run := client.LaunchRun{Job: r.IDs.New(), Entry: r.IDs.New(), Customer: "alice",
+		Scraper: scraper, List: r.IDs.New(), Links: pages, Tiers: model.TiersOf(model.Plain)}
+	r.state.Must(r.t, run)
+	for seq := range pages {
+		r.state.Dispatch(r.t, run.Job, seq)
+		page := model.Receipt{Job: run.Job, Unit: model.Unit{Seq: seq}, Last: true,
+			Outcome: model.Delivered, PriceRow: "tier:plain", Quantity: 1, Items: 1}
+		if err := r.state.Settle(r.t.Context(), []model.Receipt{page}, nil); err != nil {
+			r.t.Fatal(err)
+		}
+	}
+	r.state.CloseRun(r.t, run.Job)
+}
+
+// A cap is divided alike, wherever the scrapers' last runs are: the state keeps a few of them.
+func TestDivideByRunsThatLeftTheState(t *testing.T) {
+	const scrapers, most = 12, int64(1_000_000)
+	divided := func(kept int) map[string]int64 {
+		r := &dueRig{rig: newRig(t), t: t}
+		r.state.Must(t, client.AdjustWallet{Customer: "alice", Entry: r.IDs.New(),
+			Amount: 10 * most})
+		for n := range scrapers {
+			name := fmt.Sprint("s", n)
+			r.add(name, "https://shop.test/", "")
+			r.runPages(r.state.View().ScraperByName("alice", name).ID, uint32(n+1))
+		}
+		archive := &rowstoretest.Archive{}
+		r.History = client.NewHistory(archive)
+		r.state.Archive(t, archive, kept)
+		cap := most
+		if _, err := r.StartGroup(t.Context(), r.caller(""), r.group, &cap); err != nil {
+			t.Fatal(err)
+		}
+		parts := map[string]int64{}
+		for _, job := range r.state.View().OpenJobsOfCustomer("alice") {
+			parts[r.state.View().Scraper(job.Scraper).Spec.Name] = *job.MaxCharge
+		}
+		return parts
+	}
+	want := divided(scrapers)
+	if len(want) != scrapers+1 || want["s11"] < 2*want["s5"]-want["shop"] {
+		t.Errorf("the parts are %v", want)
+	}
+	for _, kept := range []int{0, 3} {
+		if got := divided(kept); !maps.Equal(want, got) {
+			t.Errorf("with %d runs in the state the parts are %v, want %v", kept, got, want)
+		}
 	}
 }

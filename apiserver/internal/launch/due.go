@@ -92,7 +92,11 @@ func (c *DueConfig) step(ctx context.Context, id ids.ID) (work.Outcome, error) {
 		if view, err = c.Launcher.Client.Fresh(ctx); err != nil {
 			return work.Outcome{}, err // lists without runs are orphans
 		}
-		g.keepLists(jobsOf(view, runs.Runs))
+		made, err := g.made(ctx, view)
+		if err != nil {
+			return work.Outcome{}, err // lists without runs are orphans
+		}
+		g.keepLists(made)
 		g.dropLists(ctx)
 		return work.Rest(nil, roomRests), nil
 	}
@@ -117,14 +121,18 @@ func (l *Launcher) gateOf(view *client.View, customer string, group ids.ID) bool
 	return l.Plans.Check(view, customer, needs) != nil
 }
 
-// jobsOf are the runs that exist.
-func jobsOf(view *client.View, runs []client.GroupRun) (jobs []client.GroupJob) {
-	for i := range runs {
-		if view.Job(runs[i].Job) != nil {
-			jobs = append(jobs, client.GroupJob{Job: runs[i].Job})
-		}
+// made are the runs that exist. Meanwhile they may even have ended and left the state.
+func (g *gathering) made(ctx context.Context, view *client.View) (jobs []client.GroupJob,
+	err error) {
+	var runs []ids.ID
+	for i := range g.runs {
+		runs = append(runs, g.runs[i].run.Job)
 	}
-	return jobs
+	known, err := g.History.RunsByID(ctx, view, g.customer, runs)
+	for id := range known {
+		jobs = append(jobs, client.GroupJob{Job: id})
+	}
+	return jobs, err
 }
 
 // full says whether no further scraper can be launched by this command.

@@ -12,6 +12,7 @@ import (
 	"shoal.dev/shoal/controlplane/client/clienttest"
 	"shoal.dev/shoal/pkg/ids"
 	"shoal.dev/shoal/pkg/model"
+	"shoal.dev/shoal/pkg/rowstore"
 	"shoal.dev/shoal/pkg/work"
 )
 
@@ -153,6 +154,46 @@ func TestDueGroupOfOnePassedOver(t *testing.T) {
 	}
 	r.check(scrapers)
 	r.wantLists(t, scrapers)
+}
+
+// archivedBetween is passedOver, and the runs of the first command end and leave the state before
+// the second.
+type archivedBetween struct {
+	passedOver
+	r *dueRig
+}
+
+func (a archivedBetween) Propose(ctx context.Context, payload client.Payload,
+	call *client.Call) (any, error) {
+	if _, err := a.Client.Propose(ctx, payload, call); err != nil {
+		return nil, err
+	}
+	for _, job := range a.r.state.View().OpenJobsOfCustomer("alice") {
+		a.r.state.Must(a.r.t, client.StopRun{Customer: "alice", Job: job.ID})
+		a.r.state.CloseRun(a.r.t, job.ID)
+	}
+	a.r.state.Archive(a.r.t, a.r.Store.(rowstore.Archive), 0)
+	return a.Client.Propose(ctx, payload, call)
+}
+
+// An owner keeps the lists of its runs even if these have left the state.
+func TestDueGroupOfRunsThatLeftTheState(t *testing.T) {
+	const scrapers = 3
+	r := newDue(t, scrapers)
+	launcher := *r.Launcher
+	launcher.Client = archivedBetween{passedOver{launcher.Client}, r}
+	for {
+		end, err := r.do(Due(DueConfig{Launcher: &launcher}))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if end == work.Ended {
+			break
+		}
+	}
+	if lists, err := r.Store.AllLists(t.Context()); err != nil || len(lists) != scrapers {
+		t.Errorf("%d lists, want %d: %v", len(lists), scrapers, err)
+	}
 }
 
 // An owner that is killed before or after a command, or loses its result, leaves a state from which

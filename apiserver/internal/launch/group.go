@@ -54,6 +54,11 @@ func (l *Launcher) StartGroup(ctx context.Context, from *Caller, id ids.ID,
 		g.priceSites(ctx)
 	}
 	g.leaveOut(maxCharge)
+	if maxCharge != nil {
+		if err := g.recall(ctx); err != nil {
+			return none, err
+		}
+	}
 	if err := g.makeReady(ctx); err != nil {
 		g.dropLists(ctx)
 		return none, err
@@ -181,9 +186,6 @@ func (g *gathering) look(s *client.Scraper, m *member) client.SkipReason {
 		Scraper: s.ID, Tiers: tiers, Charge: endpoint.Charge,
 		IgnoresRobots: recipe.Politeness.IgnoreRobots || m.engine != nil && m.engine.IgnoreRobots}
 	m.page, m.free = g.pageOf(m, m.host), !m.run.Charge.PaidOnly
-	if job := g.view.Job(s.LastJob); job != nil && job.Closed && !job.File {
-		m.past = job.Charged
-	}
 	return 0
 }
 

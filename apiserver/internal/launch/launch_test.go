@@ -56,8 +56,9 @@ func newRig(t *testing.T) *rig {
 		}
 	})
 	r := &rig{state: clienttest.New(t, now), guard: &everyHost{}}
-	r.Launcher = &Launcher{Client: r.state, Store: store, Clock: now,
-		IDs: ids.Random{Now: now.Now}, Guard: r.guard, Node: "test",
+	r.Launcher = &Launcher{Client: r.state, Store: store, History: client.NewHistory(store),
+		Clock: now,
+		IDs:   ids.Random{Now: now.Now}, Guard: r.guard, Node: "test",
 		Logger: slog.New(slog.DiscardHandler),
 		Plans:  plans.NewSource(plans.Standard())}
 	r.Boot, r.group, r.scraper = r.IDs.New(), r.IDs.New(), r.IDs.New()

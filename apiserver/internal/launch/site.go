@@ -268,8 +268,9 @@ const (
 func (l *Launcher) siteRun(site *client.Site) *siteAddresses {
 	return &siteAddresses{store: l.Store, site: site, await: func(ctx context.Context) {
 		until := l.Clock.Now().Add(statesTime)
-		for client.StatesAreBehind(l.Client.View(), site.Scraper) && l.Clock.Now().Before(until) {
-			if !clock.Pause(ctx, l.Clock, statesLook) {
+		for l.Clock.Now().Before(until) {
+			behind, err := l.History.StatesAreBehind(ctx, l.Client.View(), site.Scraper)
+			if err != nil || !behind || !clock.Pause(ctx, l.Clock, statesLook) {
 				return // the following read reports why
 			}
 		}

@@ -14,15 +14,17 @@ import (
 )
 
 // A run of a site after another run begins with the links that the other left. It waits for the
-// link states, but not for ever.
+// link states, but not for ever. That run may have left the state.
 func TestNextRunOfASiteKnowsWhatTheOneBeforeHasRead(t *testing.T) {
 	for name, c := range map[string]struct {
 		after time.Duration // until the states are written
 		first string        // link of the second run
 		takes time.Duration
+		keep  int // runs in the state
 	}{
-		"written in time": {3 * time.Second, "https://shop.test/1", 3 * time.Second},
-		"never written":   {time.Hour, "https://shop.test/0", statesTime},
+		"written in time": {3 * time.Second, "https://shop.test/1", 3 * time.Second, 1},
+		"never written":   {time.Hour, "https://shop.test/0", statesTime, 1},
+		"left the state":  {3 * time.Second, "https://shop.test/1", 3 * time.Second, 0},
 	} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
@@ -54,6 +56,7 @@ func TestNextRunOfASiteKnowsWhatTheOneBeforeHasRead(t *testing.T) {
 				}
 				r.state.Must(t, client.StopRun{Customer: "alice", Job: first.Job})
 				r.state.CloseRun(t, first.Job)
+				r.state.Archive(t, r.Store.(rowstore.Archive), c.keep)
 				told := time.AfterFunc(c.after, func() {
 					err := r.Store.PutLinkStates(ctx, site.ID, 1, []rowstore.LinkOutcome{
 						{Hash: links[0].Hash, State: rowstore.LinkVisited}})

@@ -117,21 +117,32 @@ func TestOldOpenRunsHoldUpNoDrop(t *testing.T) {
 }
 
 // TestPastRunsOfAScraperAreSmall: for runs that left the state a scraper keeps 100 bytes, however
-// many rows its last ten runs had.
+// many rows its last ten runs had. The groups that it was moved out of come on top.
 func TestPastRunsOfAScraperAreSmall(t *testing.T) {
 	for _, rows := range []uint64{0, 500_000, 524_288, 8_000_000_000} {
-		var source ids.Sequence
-		scraper := &state.Scraper{ID: source.New(), Group: source.New()}
-		var past *state.PastRuns
-		for n := range 40 {
-			job := &state.Job{ID: source.New(), Group: scraper.Group, State: model.Completed,
-				Queued: 1_790_000_000_000 + int64(n), Items: rows}
-			scraper.LastJob = job.ID
-			past = past.Add(job, scraper, false)
-		}
-		encoded, err := codec.New().Marshal(past)
-		if err != nil || len(encoded) > 100 {
-			t.Errorf("%d bytes of runs of %d rows, %v", len(encoded), rows, err)
+		for _, moves := range []int{0, 1, state.MaxPastGroups, 2 * state.MaxPastGroups} {
+			var source ids.Sequence
+			scraper := &state.Scraper{ID: source.New(), Group: source.New()}
+			var past *state.PastRuns
+			for n := range max(40, moves) {
+				job := &state.Job{ID: source.New(), Group: scraper.Group, State: model.Completed,
+					Queued: 1_790_000_000_000 + int64(n), Items: rows}
+				scraper.LastJob = job.ID
+				past = past.Add(job, scraper, false)
+				if n < moves {
+					past, scraper.Group = past.Left(scraper.Group), source.New()
+				}
+			}
+			most := 100
+			if moves > 0 {
+				past = past.Left(scraper.Group) // its last run stays there
+				most += 14 + 3 + 13*min(moves+1, state.MaxPastGroups)
+			}
+			encoded, err := codec.New().Marshal(past)
+			if err != nil || len(encoded) > most {
+				t.Errorf("%d bytes of runs of %d rows after %d moves, want %d: %v", len(encoded),
+					rows, moves, most, err)
+			}
 		}
 	}
 }

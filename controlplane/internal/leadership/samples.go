@@ -132,6 +132,10 @@ func (h *Holder) measureArchive(to *telemetry.Metrics) {
 			age = max(l.config.Clock.Now().Sub(time.UnixMilli(job.Finished)), 0)
 			return false
 		})
+		view.MadeSealedAfter(view.ArchivedTo(), func(e *state.Entry) bool {
+			age = max(l.config.Clock.Now().Sub(time.UnixMilli(e.CreatedAt)), age)
+			return false
+		})
 		view.EachAudit(func(e *state.AuditEntry) bool {
 			age = max(l.config.Clock.Now().Sub(time.UnixMilli(e.At)), age)
 			return false
@@ -139,8 +143,8 @@ func (h *Holder) measureArchive(to *telemetry.Metrics) {
 		return age, true
 	}).
 		Gauge("shoal_archive_age_seconds",
-			"Age of the oldest ended run or audit entry that is not archived yet, on the leader; "+
-				"0: all are archived.", func(age time.Duration) float64 { return age.Seconds() }).
+			"Age of the oldest ended run, ledger entry or audit entry that is not archived yet, "+
+				"on the leader; 0: all are archived.", func(age time.Duration) float64 { return age.Seconds() }).
 		Declare(to)
 }
 

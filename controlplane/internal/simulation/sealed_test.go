@@ -35,7 +35,7 @@ func TestSealedTrialIsStoppedAgain(t *testing.T) {
 			t.Fatalf("after %d steps: %v", n, err)
 		}
 	}
-	if job := w.machine.Store().View().Job(trial.Job); job.State != model.Stopped || !job.Closed {
+	if job, err := w.job(trial.Job); err != nil || job.State != model.Stopped || !job.Closed {
 		t.Errorf("it ended as %+v", job)
 	}
 }

@@ -95,20 +95,26 @@ func checkDaily(d *state.Daily) error {
 }
 
 // checkEntries checks a wallet against its entries: prefix sums, open accruals, and no more pages
-// than delivered units.
+// than delivered units. The wallet has the sum of those in the archive.
 func (w *world) checkEntries(view *state.View, wallet *state.Wallet) error {
-	var sum, balance int64
+	sum, balance := wallet.ArchivedSum, wallet.ArchivedSum
 	bySequence := map[uint64]*state.Entry{}
 	var failed error
 	view.Entries(wallet.Customer, func(e *state.Entry) bool {
-		balance += e.Amount
+		if e.Status == state.EntryOpen || e.Sequence > wallet.Archived {
+			balance += e.Amount
+		}
 		if e.Status != state.EntryOpen {
 			bySequence[e.Sequence] = e
 		}
 		if e.Type != state.EntryCharge {
 			return true
 		}
-		job := view.Job(e.Job)
+		job, err := w.job(e.Job)
+		if err != nil {
+			failed = err
+			return false
+		}
 		var amount int64
 		for _, line := range e.Lines {
 			amount += line.Amount
@@ -128,7 +134,7 @@ func (w *world) checkEntries(view *state.View, wallet *state.Wallet) error {
 		}
 		return true
 	})
-	for n := uint64(1); n <= wallet.Sequence; n++ {
+	for n := wallet.Archived + 1; n <= wallet.Sequence; n++ {
 		e := bySequence[n]
 		if e == nil {
 			return fmt.Errorf("wallet %s: entry %d of the seal order is missing", wallet.Customer,
@@ -200,16 +206,18 @@ func (w *world) finish() error {
 	if left.Out != 0 || left.Aside != 0 || left.Hosts != 0 || left.Runs != 0 {
 		return fmt.Errorf("all has ended, and the dispatcher has %+v", left)
 	}
-	return nil
+	return w.archiveAll()
 }
 
 // verify checks the end of every run against the truth.
 func (w *world) verify(faults string) (again int, err error) {
-	view := w.machine.Store().View()
+	if err := w.verifyHistory(); err != nil {
+		return 0, err
+	}
 	for _, truth := range w.runs {
-		job := view.Job(truth.job)
-		if job == nil {
-			return 0, fmt.Errorf("run %s is gone", truth.job)
+		job, err := w.job(truth.job)
+		if err != nil || job == nil {
+			return 0, fmt.Errorf("run %s is gone: %w", truth.job, err)
 		}
 		if err := w.verifyRun(job, truth); err != nil {
 			return 0, fmt.Errorf("job %+v: %w", job, err)
@@ -276,8 +284,11 @@ func (w *world) verifyRun(job *state.Job, truth *runTruth) error {
 // recount checks a run's entry against its page records: the charge per price row, and no free
 // request where only money pays.
 func (w *world) recount(job *state.Job) error {
-	view := w.machine.Store().View()
-	entry, quantity := view.Entry(job.Entry), map[string]int64{}
+	entry, err := w.entryOf(job)
+	if err != nil {
+		return err
+	}
+	quantity := map[string]int64{}
 	for _, record := range w.store.records[job.ID] {
 		if record.Outcome == model.Delivered && record.Quantity > 0 {
 			quantity[record.PriceRow] += int64(record.Quantity)

@@ -20,7 +20,7 @@ func (w *world) step() error {
 	s := w.r.IntN(shards)
 	w.now += int64(w.r.IntN(50))
 	var err error
-	role := w.r.IntN(15)
+	role := w.r.IntN(16)
 	if w.under != nil {
 		if role <= 1 && *w.under <= 1 || role == *w.under && role <= 3 {
 			return nil // a leader's routine runs once at a time, unless it closes runs
@@ -54,6 +54,8 @@ func (w *world) step() error {
 		} else {
 			_, err = w.propose(ctx, command.TickPayload{})
 		}
+	case 15:
+		err = w.archive()
 	}
 	if err = errors.Join(err, w.failed); err != nil {
 		return err

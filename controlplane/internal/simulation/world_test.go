@@ -117,6 +117,7 @@ type world struct {
 	late [shards][][]byte
 
 	store    *memoryStore
+	past     pastWorld
 	stalled  bool
 	harmed   bool // customers and operators act
 	under    *int // the leader's step that is under way
@@ -146,7 +147,7 @@ func newWorld(seed uint64) (*world, error) {
 		store: newMemoryStore(), fetched: map[unitKey]int{}, cut: map[unitKey]int{},
 		delivered: map[ids.ID]map[model.Unit]bool{},
 		funded:    map[string]int64{}, closing: map[ids.ID]bool{}}
-	w.window = 1 + w.r.IntN(8)
+	w.window, w.past.keep = 1+w.r.IntN(8), uint32(w.r.IntN(3))
 	w.changeClocks()
 	for s := range shards {
 		w.open[s] = map[seqKey]*openTask{}
@@ -395,7 +396,7 @@ func (w *world) restore() error {
 		return err
 	}
 	if _, err := store.Succeed(w.machine.Store(),
-		state.Restoration{Generation: ids.ID{1}}); err != nil {
+		state.Restoration{Generation: w.ids.New()}); err != nil {
 		return err
 	}
 	var file bytes.Buffer
@@ -407,7 +408,11 @@ func (w *world) restore() error {
 		return err
 	}
 	for _, truth := range w.runs { // what was launched since is launched again
-		if truth.launched && w.machine.Store().View().Job(truth.job) == nil {
+		known, err := w.job(truth.job)
+		if err != nil {
+			return err
+		}
+		if truth.launched && known == nil {
 			truth.job, truth.list, truth.launched = w.ids.New(), w.ids.New(), false
 		}
 	}

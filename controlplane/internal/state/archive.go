@@ -119,7 +119,7 @@ func (v *View) GenerationAt(index uint64) ids.ID {
 }
 
 // PastRuns sums up a scraper's runs that have left the state, in at most 100 bytes. For a moved
-// scraper it takes 14 more, and 13 for each group. Times are Unix milliseconds.
+// scraper it takes 17 more, and 13 for each group. Times are Unix milliseconds.
 type PastRuns struct {
 	// Newest is when the scraper's last run was queued, and State is how it ended. Newest is 0
 	// while the state has that run.

@@ -2,7 +2,6 @@ package clickhouse
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"slices"
 	"strconv"
@@ -116,11 +115,15 @@ func (s *Store) putPast(ctx context.Context, runs []rowstore.PastRun,
 			r.Scraper[:], r.State, r.List[:], r.Queued, r.Started, r.Finished, r.Links, r.Success,
 			r.Errors, r.Items, r.Pages, r.Delivered, r.Charged, r.Body}
 	})
-	return errors.Join(err, s.fill(ctx, "past_entries", pastEntryColumns, pastEntryTypes,
-		len(entries), func(i int) []any {
+	if err != nil {
+		return err
+	}
+	s.point("rowstore.between_past")
+	return s.fill(ctx, "past_entries", pastEntryColumns, pastEntryTypes, len(entries),
+		func(i int) []any {
 			e := &entries[i]
 			return []any{e.ID[:], e.Generation[:], e.Sealed, e.Customer, e.Created, e.Body}
-		}))
+		})
 }
 
 func bit(is bool) uint8 {
@@ -213,6 +216,9 @@ func (s *Store) PastRuns(ctx context.Context, q rowstore.PastQuery) ([]rowstore.
 	}
 	if !q.Scraper.IsZero() {
 		where = append(where, `scraper = `+id(q.Scraper))
+	}
+	if !q.Group.IsZero() {
+		where = append(where, `grp = `+id(q.Group))
 	}
 	if q.IDs != nil {
 		where = append(where, `id IN `+idSet(q.IDs))

@@ -120,3 +120,38 @@ func TestDiedBetweenParts(t *testing.T) {
 		c.equal("recount", sum, counted)
 	}
 }
+
+// TestDiedBetweenRunsAndEntries: the runs are archived, and their entries are not. The next try
+// archives both, once.
+func TestDiedBetweenRunsAndEntries(t *testing.T) {
+	c := newCluster(t)
+	other := c.open(nil)
+	generation, at := c.ids.New(), time.Unix(1_700_000_000, 0).UnixMilli()
+	var runs []rowstore.PastRun
+	var entries []rowstore.PastEntry
+	for n := range uint64(3) {
+		runs = append(runs, rowstore.PastRun{ID: c.ids.New(), Generation: generation, Sealed: n + 1,
+			Customer: "c", PastKind: rowstore.PastKind{State: "COMPLETED"}, Queued: at,
+			Finished: at, Body: []byte("run")})
+		entries = append(entries, rowstore.PastEntry{ID: c.ids.New(), Generation: generation,
+			Sealed: n + 1, Customer: "c", Created: n + 1, Body: []byte("entry")})
+	}
+	path := rowstore.Path{{Generation: generation, Upto: 3}}
+	there := func() [2]int {
+		past, err := other.PastRuns(t.Context(), rowstore.PastQuery{Path: path, Customer: "c",
+			By: rowstore.ByQueued, Limit: 10})
+		c.ok(err)
+		ledger, err := other.PastEntries(t.Context(), rowstore.PastEntriesQuery{Path: path,
+			Customers: []string{"c"}, Limit: 10})
+		c.ok(err)
+		return [2]int{len(past), len(ledger)}
+	}
+	c.die("rowstore.between_past", 1, func(ctx context.Context, s *clickhouse.Store) error {
+		return s.PutPast(ctx, runs, entries)
+	})
+	c.equal("runs and entries of the one that died", [2]int{3, 0}, there())
+	for range 2 {
+		c.ok(other.PutPast(t.Context(), runs, entries))
+		c.equal("runs and entries", [2]int{3, 3}, there())
+	}
+}

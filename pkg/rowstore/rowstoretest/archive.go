@@ -162,6 +162,7 @@ func found(all []rowstore.PastRun, q rowstore.PastQuery) []rowstore.PastRun {
 			!slices.Contains(q.Without, r.ID) &&
 			(q.Lists == nil || slices.Contains(q.Lists, r.List)) &&
 			(q.Scraper.IsZero() || q.Scraper == r.Scraper) &&
+			(q.Group.IsZero() || q.Group == r.Group) &&
 			q.Queued.Has(r.Queued) && (q.Kinds == nil || slices.Contains(q.Kinds, r.PastKind)) {
 			runs = append(runs, r)
 		}

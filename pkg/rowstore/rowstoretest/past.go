@@ -72,6 +72,7 @@ func testPastRuns(s *suite) {
 		{Without: []ids.ID{some.ID, all[33].ID, s.ids.New()}, Trials: true},
 		{Without: []ids.ID{some.ID}, IDs: []ids.ID{some.ID, all[22].ID}},
 		{Without: []ids.ID{}}, {Scraper: some.Scraper}, {Kinds: kinds},
+		{Group: some.Group}, {Group: some.Group, Customer: "one", Scraper: some.Scraper},
 		{Kinds: []rowstore.PastKind{}},
 		{Kinds: kinds, Customer: "one", Scraper: some.Scraper},
 	} {

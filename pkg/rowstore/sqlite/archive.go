@@ -237,14 +237,21 @@ func page(table, columns string, where *condition, by, direction string) string 
 // pastRuns returns the statement for a query, with its arguments.
 func pastRuns(q rowstore.PastQuery) (text string, args []any, err error) {
 	where := on(q.Path)
+	by := ``
+	if q.IDs != nil {
+		by = `+` // the primary key finds them, however many runs the customer has
+	}
 	if q.Customer != "" {
-		where.and(`customer = ?`, q.Customer)
+		where.and(by+`customer = ?`, q.Customer)
 	}
 	if !q.Trials {
-		where.and(`trial = 0`)
+		where.and(by + `trial = 0`)
 	}
 	if !q.Scraper.IsZero() {
 		where.and(`scraper = ?`, q.Scraper[:])
+	}
+	if !q.Group.IsZero() {
+		where.and(`grp = ?`, q.Group[:])
 	}
 	where.among(`id`, q.IDs)
 	if len(q.Without) > 0 {

@@ -52,7 +52,19 @@ func TestPagesOfThePastFollowIndices(t *testing.T) {
 		}
 		wantPlan(t, store, text, args, "SEARCH past_runs USING COVERING INDEX "+test.index)
 	}
-	text, args := pastEntries(rowstore.PastEntriesQuery{Path: path, Customers: []string{"one"},
+	text, args, err := pastRuns(rowstore.PastQuery{Path: path, Customer: "one",
+		IDs: []ids.ID{{1}}, By: rowstore.BySealed, Limit: 20})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if steps := planOf(t, store, text, args); !slices.Contains(steps,
+		"SEARCH past_runs USING PRIMARY KEY (id=? AND generation=?)") ||
+		slices.ContainsFunc(steps, func(step string) bool {
+			return strings.Contains(step, "past_runs_by")
+		}) {
+		t.Errorf("runs by id are found by %q", steps)
+	}
+	text, args = pastEntries(rowstore.PastEntriesQuery{Path: path, Customers: []string{"one"},
 		Limit: 20})
 	wantPlan(t, store, text, args,
 		"SEARCH past_entries USING COVERING INDEX past_entries_by_time (customer=?)")

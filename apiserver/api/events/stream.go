@@ -173,7 +173,7 @@ func (t *teller) newest(ctx context.Context, view *client.View, touch client.Tou
 				TopUpStatus: wallet.TopUpStatus{Status: known.Status}}}}, nil
 		}
 	case client.TouchedNotice:
-		if known := view.Notice(touch.ID); known != nil {
+		if known := view.Notice(t.customer, touch.ID); known != nil {
 			return []frame{{notification, NotificationEvent{
 				Notification: notifications.NewNotification(known),
 				Unread:       view.Inbox(t.customer).Unread}}}, nil

@@ -103,17 +103,21 @@ func (Resource) list() *operation.Operation {
 		if err := api.Reach(in.Page, in.Size, "a customer has 1,001 notices"); err != nil {
 			return none, err
 		}
+		inbox := from.View.Inbox(from.Customer)
+		total := inbox.Notices
+		if in.Unread {
+			total = inbox.Unread
+		}
 		var content []Notification
-		total := 0
+		skip := in.Page * in.Size
 		from.View.Notices(from.Customer, func(n *client.Notice) bool {
 			if in.Unread && n.Read {
 				return true
 			}
-			if total >= in.Page*in.Size && len(content) < in.Size {
+			if skip--; skip < 0 {
 				content = append(content, NewNotification(n))
 			}
-			total++
-			return true
+			return len(content) < in.Size
 		})
 		return api.NewPage(content, int64(total), in.Page, in.Size), nil
 	})

@@ -1,7 +1,8 @@
 // Package historytest makes the data of years of use, for the bench. That is a state with customers
 // and their scrapers, as a backup that can be restored, and an archive of ended runs. The archive's
 // own writer writes the records, in the order in which the runs were sealed. The state keeps of
-// them what DropArchived keeps. The package starts no process and measures nothing.
+// them what DropArchived keeps, and the notices of the runs of the last 90 days, all unread. The
+// package starts no process and measures nothing.
 package historytest
 
 import (
@@ -16,6 +17,7 @@ import (
 	"shoal.dev/shoal/controlplane/internal/archive"
 	"shoal.dev/shoal/controlplane/internal/backup"
 	"shoal.dev/shoal/controlplane/internal/command"
+	"shoal.dev/shoal/controlplane/internal/fsm"
 	"shoal.dev/shoal/controlplane/internal/state"
 	"shoal.dev/shoal/pkg/ids"
 	"shoal.dev/shoal/pkg/model"
@@ -172,6 +174,7 @@ func (h *History) id(at time.Time) (id ids.ID) {
 // It is called once.
 func (h *History) Fill(ctx context.Context, to rowstore.Archive, said func(runs int)) error {
 	runs, entries := make([]rowstore.PastRun, 0, batch), make([]rowstore.PastEntry, 0, batch)
+	ended := make([]*state.Job, 0, batch)
 	for n := range h.config.Runs {
 		made := h.run(n)
 		record, err := archive.EncodeRun(h.cluster, made.job)
@@ -183,16 +186,37 @@ func (h *History) Fill(ctx context.Context, to rowstore.Archive, said func(runs 
 			return err
 		}
 		runs, entries = append(runs, record), append(entries, entry)
+		ended = append(ended, made.job)
 		if len(runs) == batch || n == h.config.Runs-1 {
 			if err := to.PutPast(ctx, runs, entries); err != nil {
 				return err
 			}
-			runs, entries = runs[:0], entries[:0]
+			if err := h.notify(ended); err != nil {
+				return err
+			}
+			runs, entries, ended = runs[:0], entries[:0], ended[:0]
 			said(n + 1)
 		}
 	}
 	return h.keep()
 }
+
+// notify makes the notices of ended runs, as the commands that ended them did.
+func (h *History) notify(ended []*state.Job) error {
+	last := ended[len(ended)-1]
+	return h.store.Update(last.Index, last.Finished, func(tx *state.Tx) error {
+		for _, job := range ended {
+			if job.Finished > h.config.Now.UnixMilli()-state.NoticeKeptMillis {
+				tx.Index, tx.Now = job.Index, job.Finished
+				fsm.NotifyRun(tx, job)
+			}
+		}
+		return nil
+	})
+}
+
+// Notices returns the number of notices in the state, and how many bytes they take packed.
+func (h *History) Notices() (count, size int) { return h.store.View().CountNotices() }
 
 // of returns the customer of run n.
 func (h *History) of(n int) *customer {

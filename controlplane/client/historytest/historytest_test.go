@@ -10,6 +10,7 @@ import (
 	"shoal.dev/shoal/controlplane/client/historytest"
 	"shoal.dev/shoal/controlplane/internal/backup"
 	"shoal.dev/shoal/controlplane/internal/state"
+	"shoal.dev/shoal/pkg/ids"
 	"shoal.dev/shoal/pkg/model"
 	"shoal.dev/shoal/pkg/rowstore"
 	"shoal.dev/shoal/pkg/rowstore/rowstoretest"
@@ -18,8 +19,9 @@ import (
 // TestWhatIsMadeIsWhole reads everything that was made, as the API does.
 func TestWhatIsMadeIsWhole(t *testing.T) {
 	const runs = 1_000
+	now := time.Unix(1_790_000_000, 0)
 	made, err := historytest.New(historytest.Config{Customers: 30, Scrapers: 90, Recipes: 4,
-		Active: 20, Runs: runs, Keep: 10, Shards: 4, Now: time.Unix(1_790_000_000, 0),
+		Active: 20, Runs: runs, Keep: 10, Shards: 4, Now: now,
 		Address: func(n int) string { return fmt.Sprintf("https://shop-%d.example/", n) },
 		Fields:  []model.Field{{Name: "title", Selector: "h1", Kind: model.Text}}})
 	if err != nil {
@@ -41,9 +43,9 @@ func TestWhatIsMadeIsWhole(t *testing.T) {
 		t.Fatal(err)
 	}
 	view, history := store.View(), client.NewHistory(&past)
-	all := int64(0)
+	all, recent, told := int64(0), 0, 0
 	for n := range 20 {
-		_, listed, err := history.Runs(t.Context(), view, client.RunPage{Limit: 5,
+		ended, listed, err := history.Runs(t.Context(), view, client.RunPage{Limit: runs,
 			Customer: historytest.Ref(n), By: rowstore.ByQueued,
 			Compare: func(a, b *client.Job) int { return int(a.Queued - b.Queued) }})
 		if err != nil {
@@ -64,6 +66,28 @@ func TestWhatIsMadeIsWhole(t *testing.T) {
 			t.Errorf("the state keeps %d runs of customer %d", kept, n)
 		}
 		all += listed
+		of := map[ids.ID]int64{}
+		for _, run := range ended {
+			if of[run.ID] = run.Finished; run.Finished > now.AddDate(0, 0, -90).UnixMilli() {
+				recent++
+			}
+		}
+		unread := view.Inbox(historytest.Ref(n)).Unread
+		view.Notices(historytest.Ref(n), func(notice *client.Notice) bool {
+			if notice.At != of[notice.Subject] || notice.Name == "" {
+				t.Errorf("a notice: %+v", notice)
+			}
+			told++
+			unread--
+			return true
+		})
+		if unread != 0 {
+			t.Errorf("customer %d has %d unread notices too many", n, int32(unread))
+		}
+	}
+	if count, size := made.Notices(); told != recent || count != recent || size == 0 {
+		t.Errorf("%d notices in %d bytes, %d are listed, and %d runs ended in 90 days", count,
+			size, told, recent)
 	}
 	if all != runs {
 		t.Errorf("%d runs, want %d", all, runs)

@@ -40,7 +40,8 @@ func watchRun(tx *state.Tx, customer string, job, scraper ids.ID) {
 	}
 	id := state.AlertID(customer, job)
 	group := tx.Group(of.Group)
-	if group == nil || group.Alerts == nil || tx.WorkItem(id) != nil || tx.Notice(id) != nil ||
+	if group == nil || group.Alerts == nil || tx.WorkItem(id) != nil ||
+		tx.Notice(customer, id) != nil ||
 		len(tx.WorkOf(work.Changes, customer)) >= maxAlertWork {
 		return
 	}

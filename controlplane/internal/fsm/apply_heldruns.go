@@ -65,7 +65,7 @@ func conclude(tx *state.Tx, job *state.Job, held bool, why string) {
 		tx.PutHeldRun(run)
 		notifyHeld(tx, run, model.RunAnomaly, run.Why)
 	case job.State != model.Stopped:
-		notifyRun(tx, job)
+		NotifyRun(tx, job)
 		watchEnded(tx, job)
 	}
 }

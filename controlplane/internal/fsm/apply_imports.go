@@ -179,7 +179,7 @@ func endImport(tx *state.Tx, p command.EndImportPayload) (command.None, error) {
 		}
 		tx.PutScraper(&filled)
 	}
-	notifyRun(tx, &ended)
+	NotifyRun(tx, &ended)
 	if known.Key == "" { // a protected upload adds to the same run
 		watchEnded(tx, &ended)
 	}
@@ -211,7 +211,7 @@ func failImport(tx *state.Tx, job *state.Job, known *state.Import, message strin
 	ended.State, ended.Items = model.Failed, 0
 	ended.Message = strings.ToValidUTF8(command.MessageOfImport(message), "")
 	closeImport(tx, &ended, known, []ids.ID{job.ID})
-	notifyRun(tx, &ended)
+	NotifyRun(tx, &ended)
 }
 
 func putUploadLimits(tx *state.Tx, p command.PutUploadLimitsPayload) (state.Customer, error) {

@@ -13,16 +13,15 @@ import (
 // Bounds of a customer's notices. The fold, which counts notices without room, may be one more than
 // maxNotices.
 const (
-	maxNotices       = 1_000
-	noticeKeptMillis = 90 * 24 * 60 * 60 * 1000
-	maxPreferences   = 64
+	maxNotices     = 1_000
+	maxPreferences = 64
 )
 
-// notify tells a customer of an event, by its preferences. Its cost does not depend on the number
-// of notices. Beyond maxNotices it removes the oldest read notice. If none is read, the fold counts
-// the new one.
+// notify tells a customer of an event, by its preferences. It reads the ids of the customer's
+// notices and decodes none. Beyond maxNotices it removes the oldest read notice. If none is read,
+// the fold counts the new one.
 func notify(tx *state.Tx, n state.Notice) {
-	if tx.ClusterVersion() < state.NoticesSince || tx.Notice(n.ID) != nil ||
+	if tx.ClusterVersion() < state.NoticesSince || tx.Notice(n.Customer, n.ID) != nil ||
 		tx.Customer(n.Customer).Removed() {
 		return
 	}
@@ -66,15 +65,15 @@ func fold(tx *state.Tx, inbox *state.Inbox, n state.Notice) {
 		inbox.Fold = folded.ID
 		inbox.Add(&folded)
 	} else {
-		folded = *tx.Notice(inbox.Fold)
+		folded = *tx.Notice(n.Customer, inbox.Fold)
 	}
 	folded.At = n.At
 	folded.Count++
 	tx.PutNotice(&folded)
 }
 
-// notifyRun notifies of a run that ended on its own. A person who stopped or capped it knows.
-func notifyRun(tx *state.Tx, job *state.Job) {
+// NotifyRun notifies of a run that ended on its own. A person who stopped or capped it knows.
+func NotifyRun(tx *state.Tx, job *state.Job) {
 	if job.Trial() {
 		return
 	}
@@ -177,8 +176,8 @@ func readNotices(tx *state.Tx, p command.ReadNoticesPayload) (state.Inbox, error
 			mark(tx, &inbox, n, true)
 		}
 	} else {
-		n := tx.Notice(p.ID)
-		if n == nil || n.Customer != p.Customer {
+		n := tx.Notice(p.Customer, p.ID)
+		if n == nil {
 			return state.Inbox{}, fault.Invalid(fault.NotFound, "id", "no notice has this id")
 		}
 		mark(tx, &inbox, n, !p.Unread)
@@ -230,15 +229,7 @@ func putThreshold(tx *state.Tx, p command.PutThresholdPayload) (state.Wallet, er
 
 // expireNotices removes old notices, a bounded number at a time.
 func expireNotices(tx *state.Tx) {
-	var old []*state.Notice
-	tx.NoticesByAge(func(n *state.Notice) bool {
-		if n.At > tx.Now-noticeKeptMillis || len(old) == maxExpiredPerTick {
-			return false
-		}
-		old = append(old, n)
-		return true
-	})
-	for _, n := range old {
+	for _, n := range tx.NoticesUntil(tx.Now-state.NoticeKeptMillis, maxExpiredPerTick) {
 		inbox := tx.Inbox(n.Customer)
 		inbox.Drop(n)
 		tx.RemoveNotice(n)

@@ -140,7 +140,7 @@ func (b *batch) send(r *ledgerOfRun, seq uint32, domain uint64, place uint8) (co
 			r.job.State, r.job.Reason = model.Stopped, model.MaxChargeReached
 		case !capped && wallet.Out == 0:
 			r.job.State, r.job.Reason = model.Stopped, model.InsufficientBalance
-			notifyRun(b.tx, &r.job) // nothing is out, so its counts are final
+			NotifyRun(b.tx, &r.job) // nothing is out, so its counts are final
 		}
 		return command.Grant{}, false
 	}

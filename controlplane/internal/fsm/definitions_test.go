@@ -109,22 +109,26 @@ func (d *definer) snapshot() []byte {
 }
 
 // heap measures the memory of a state restored from a snapshot.
-func (d *definer) heap(snapshot []byte) uint64 {
-	var before, after runtime.MemStats
-	runtime.GC()
-	runtime.GC() // pools release their memory at the second one
-	runtime.ReadMemStats(&before)
+func (d *definer) heap(snapshot []byte) int {
+	before := liveHeap()
 	s, err := state.Restore(bytes.NewReader(snapshot))
 	if err != nil {
 		d.Fatal(err)
 	}
-	runtime.GC()
-	runtime.GC()
-	runtime.ReadMemStats(&after)
+	after := liveHeap()
 	runtime.KeepAlive(s)
 	runtime.KeepAlive(snapshot)
 	runtime.KeepAlive(d)
-	return after.HeapAlloc - before.HeapAlloc
+	return after - before
+}
+
+// liveHeap returns the memory in use.
+func liveHeap() int {
+	var memory runtime.MemStats
+	runtime.GC()
+	runtime.GC() // pools release their memory at the second one
+	runtime.ReadMemStats(&memory)
+	return int(memory.HeapAlloc)
 }
 
 // manyScrapers is as many as a commit check can wait for. Nightly tests use ten times as many.
@@ -152,7 +156,7 @@ func TestScrapersAreSmallBesideTheirRecipes(t *testing.T) {
 	d.forget()
 	full := d.snapshot()
 	after := d.heap(full)
-	heap := (after - before) / uint64(scrapers)
+	heap := (after - before) / scrapers
 	stored := (len(full) - len(empty)) / scrapers
 	one := recipe(0)
 	encoded, err := codec.New().Marshal(one.Recipe())

@@ -251,7 +251,7 @@ func TestNoticesGoAfterNinetyDays(t *testing.T) {
 	b.mint("old")
 	b.now += 1
 	b.mint("young")
-	b.now += noticeKeptMillis - 1
+	b.now += state.NoticeKeptMillis - 1
 	b.must(command.TickPayload{})
 	if all := told(b.view(), "a"); len(all) != 1 || all[0].Name != "young" {
 		t.Errorf("left: %+v", all)
@@ -339,7 +339,7 @@ func TestInboxesCountTheirNotices(t *testing.T) {
 			tx.PutInbox(inbox)
 		})
 		for range rapid.IntRange(1, 40).Draw(t, "steps") {
-			now += rapid.Int64Range(0, noticeKeptMillis/20).Draw(t, "later")
+			now += rapid.Int64Range(0, state.NoticeKeptMillis/20).Draw(t, "later")
 			var all []*state.Notice
 			all = told(s.View(), "a")
 			update(func(tx *state.Tx) {

@@ -69,6 +69,13 @@ func (t *Tx) touched(k *kind, record any) {
 	}
 }
 
+// touch notes a change of a customer's thing that is not a record.
+func (t *Tx) touch(customer string, what Touch) {
+	if t.store.followers.any.Load() {
+		t.touches = append(t.touches, touching{customer: customer, touch: what})
+	}
+}
+
 // followers holds the trails of the followed customers.
 type followers struct {
 	any atomic.Bool // at least one trail exists

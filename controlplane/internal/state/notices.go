@@ -12,13 +12,16 @@ import (
 // NoticesSince is the first cluster version in which customers get notices.
 const NoticesSince = 2
 
+// NoticeKeptMillis is how long a notice is kept.
+const NoticeKeptMillis = 90 * 24 * 60 * 60 * 1000
+
 // Notice tells a customer of an event. The command that caused the event makes it.
 type Notice struct {
-	ID       ids.ID      `cbor:"1,keyasint"` // derived from the event: a repeat has the same
-	Customer string      `cbor:"2,keyasint"`
+	ID       ids.ID      `cbor:"1,keyasint,omitzero"` // derived from the event: a repeat has the same
+	Customer string      `cbor:"2,keyasint,omitempty"`
 	Event    model.Event `cbor:"3,keyasint"`
-	At       int64       `cbor:"4,keyasint"` // when it happened
-	Made     uint64      `cbor:"5,keyasint"` // Raft index of the command: the order of the list
+	At       int64       `cbor:"4,keyasint,omitempty"` // when it happened
+	Made     uint64      `cbor:"5,keyasint"`           // Raft index of the command: the order of the list
 	Read     bool        `cbor:"6,keyasint,omitempty"`
 	Subject  ids.ID      `cbor:"7,keyasint,omitzero"`   // the run or the key concerned
 	Scraper  ids.ID      `cbor:"8,keyasint,omitzero"`   // of the run
@@ -36,20 +39,6 @@ type Notice struct {
 	Changes *RunChanges `cbor:"17,keyasint,omitempty" since:"2"`
 }
 
-var noticesTable = define(NoticesSince, "notices",
-	index("id", true, func(n *Notice) []any { return []any{n.ID} }),
-	index("customer", true, func(n *Notice) []any { return []any{n.Customer, n.Made, n.ID} }),
-	index("read", true, func(n *Notice) []any {
-		if !n.Read {
-			return nil
-		}
-		return []any{n.Customer, n.Made, n.ID}
-	}),
-	index("age", true, func(n *Notice) []any { return []any{n.At, n.ID} }),
-).untold().followed(func(n *Notice) (string, Touch) {
-	return n.Customer, Touch{What: TouchedNotice, ID: n.ID}
-})
-
 // NoticeID is the id of an event about a subject. It takes its time from the subject, so that a
 // repeat after a restore has the same id.
 func NoticeID(event model.Event, customer string, subject ids.ID, index uint64) ids.ID {
@@ -58,30 +47,6 @@ func NoticeID(event model.Event, customer string, subject ids.ID, index uint64) 
 	copy(id[4:], sum[:])
 	return id
 }
-
-// Notice returns the notice with an id, or nil.
-func (v *View) Notice(id ids.ID) *Notice { return noticesTable.first(v, "id", id) }
-
-// Notices visits a customer's notices, newest first, until visit returns false.
-func (v *View) Notices(customer string, visit func(*Notice) bool) {
-	noticesTable.each(v, true, visit, "customer_prefix", customer)
-}
-
-// OldestRead returns the oldest notice that a customer has read, nil when there is none.
-func (v *View) OldestRead(customer string) *Notice {
-	return noticesTable.first(v, "read_prefix", customer)
-}
-
-// NoticesByAge visits all notices, oldest first, until visit returns false.
-func (v *View) NoticesByAge(visit func(*Notice) bool) {
-	noticesTable.each(v, false, visit, "age_prefix")
-}
-
-// PutNotice adds or replaces a notice.
-func (t *Tx) PutNotice(n *Notice) { noticesTable.put(t, n) }
-
-// RemoveNotice removes a notice.
-func (t *Tx) RemoveNotice(n *Notice) { noticesTable.remove(t, n) }
 
 // Inbox sums up a customer's notices.
 type Inbox struct {

@@ -171,5 +171,12 @@ func (t *Tx) join() error {
 		"id_prefix")
 	groupsTable.each(&t.View, false, func(g *Group) bool { share(&g.Customer); return true },
 		"id_prefix")
+	noticesTable.each(&t.View, false, func(p *noticePack) bool {
+		if !p.whole() {
+			err = fmt.Errorf("state: snapshot has notices of %q that are cut short", p.Customer)
+		}
+		share(&p.Customer)
+		return err == nil
+	}, "id_prefix")
 	return err
 }

@@ -37,6 +37,10 @@ func sampleStore(t *testing.T) *Store {
 				record.Version = SnapshotVersion
 			case *Claim:
 				record.Operation, record.Key = "", "" // the name replaces them
+			case *noticePack:
+				var notice Notice
+				codectest.Fill(&notice)
+				record.Packed = packNotice(&notice)
 			case *Recipe:
 				record.Content, record.Recipe = content.Hash, content.Recipe
 			case *Scraper:
@@ -191,7 +195,9 @@ func TestEmptyTablesOfLaterStandInNoSnapshot(t *testing.T) {
 		for _, launches := range launchesTable.all(&tx.View, "id_prefix") {
 			launchesTable.remove(tx, launches)
 		}
-		tx.NoticesByAge(func(n *Notice) bool { tx.RemoveNotice(n); return true })
+		for _, pack := range noticesTable.all(&tx.View, "id_prefix") {
+			noticesTable.remove(tx, pack)
+		}
 		tx.MailsDue(func(m *Mail) bool { tx.RemoveMail(m); return true })
 		for _, inbox := range inboxesTable.all(&tx.View, "id_prefix") {
 			inboxesTable.remove(tx, inbox)

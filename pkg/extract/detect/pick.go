@@ -265,8 +265,8 @@ func (s *Showing) firstIn(items []int, nodes []*html.Node) []*html.Node {
 // CSS, at most one for SINGLE_PRODUCT.
 func (s *Showing) matches(ctx context.Context, kind model.ScraperType,
 	selector string) (found []*html.Node, err error) {
-	compiled, unfit := rows.CompileSelector("selector", selector)
-	if unfit != nil || compiled.CSS == nil {
+	compiled, _ := rows.CompileSelector("selector", selector)
+	if compiled.CSS == nil {
 		return nil, nil
 	}
 	s.doc.Within(ctx)

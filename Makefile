@@ -38,7 +38,7 @@ RACED     = ./ingest ./apiserver/api/data ./apiserver/api/runs ./pkg/rowstore/sq
   $$(go list ./... | grep -E '$(RACY)' | grep -vE '$(SERIAL)|$(CALM)' | grep -v '/controlplane$$')
 UNRACED   = ./e2e $$(go list ./... | grep -E '$(SERIAL)|$(CALM)'; go list ./... | grep -vE '$(RACY)')
 
-.PHONY: run build test whole tooled check race elections lone raced browser bounds bench hot peers bench-peers simulation guards exactness crash crash-stores archive scale scale-stores cluster stores endtoend faults failover cluster-scale watched upgrade capacity deployment alerts describe conformance clients clients-test readback lint fuzz nightly clean
+.PHONY: run build test whole tooled check race elections lone raced browser bounds bench hot peers bench-peers simulation guards exactness crash crash-stores archive years scale scale-stores cluster stores endtoend faults failover cluster-scale watched upgrade capacity deployment alerts describe conformance clients clients-test readback lint fuzz nightly clean
 
 ## run: build, serve, and run the demo before your eyes (data in ./data, Ctrl-C stops)
 run: build
@@ -150,6 +150,10 @@ crash:
 ## archive: the end-to-end suite while history leaves the state at once
 archive:
 	SHOAL_ARCHIVE_AT_ONCE=1 go test -count=1 -timeout 40m ./e2e
+
+## years: a hundredth of the runs of shoal bench history, judged by its aims; on ClickHouse, too, if CLICKHOUSE_URL names one
+years:
+	go test ./bench/measure -count=1 -run TestYearsOfUse -years -v -timeout 1h
 
 ## scale: a million addresses, a site of a million links, files of 200 MB, slow hosts, an idle process
 scale:
@@ -280,7 +284,7 @@ fuzz:
 
 ## nightly: what is too long for each commit, on the services that make cluster finds: hours.
 ## SEEDS, FUZZTIME, KILLS, FAULTS, FAULT_SEEDS and OUTAGE shorten a night
-nightly: whole race cluster browser bounds hot simulation guards exactness crash crash-stores archive scale scale-stores readback deployment describe conformance clients-test fuzz failover watched upgrade faults
+nightly: whole race cluster browser bounds hot simulation guards exactness crash crash-stores archive years scale scale-stores readback deployment describe conformance clients-test fuzz failover watched upgrade faults
 
 clean:
 	rm -rf bin

@@ -38,7 +38,7 @@ RACED     = ./ingest ./apiserver/api/data ./apiserver/api/runs ./pkg/rowstore/sq
   $$(go list ./... | grep -E '$(RACY)' | grep -vE '$(SERIAL)|$(CALM)' | grep -v '/controlplane$$')
 UNRACED   = ./e2e $$(go list ./... | grep -E '$(SERIAL)|$(CALM)'; go list ./... | grep -vE '$(RACY)')
 
-.PHONY: run build test whole bare tooled check race elections lone raced browser bounds bench hot peers bench-peers simulation guards exactness crash crash-stores archive archive-stores scale scale-stores cluster stores endtoend faults failover cluster-scale watched upgrade capacity deployment alerts describe conformance clients clients-test readback lint fuzz nightly clean
+.PHONY: run build test whole bare tooled check race elections lone raced browser bounds bench hot peers bench-peers simulation guards exactness crash crash-stores archive archive-stores years scale scale-stores cluster stores endtoend faults failover cluster-scale watched upgrade capacity deployment alerts describe conformance clients clients-test readback lint fuzz nightly clean
 
 ## run: build, serve, and run the demo before your eyes (data in ./data, Ctrl-C stops)
 run: build
@@ -158,6 +158,10 @@ archive:
 ## archive-stores: the same of the scenarios on ClickHouse; services as in make cluster
 archive-stores:
 	$(CRASHES) 'TestScenarios$$' -archive-at-once
+
+## years: a hundredth of the runs of shoal bench history, judged by its aims; on ClickHouse, too, if CLICKHOUSE_URL names one
+years:
+	go test ./bench/measure -count=1 -run TestYearsOfUse -years -v -timeout 1h
 
 ## scale: a million addresses, a site of a million links, files of 200 MB, slow hosts, an idle process
 scale:
@@ -296,7 +300,7 @@ fuzz:
 
 ## nightly: what is too long for each commit, on the services that make cluster finds: hours.
 ## SEEDS, FUZZTIME, KILLS, FAULTS, FAULT_SEEDS and OUTAGE shorten a night
-nightly: bare whole race cluster browser bounds hot simulation guards exactness crash crash-stores archive archive-stores scale scale-stores readback deployment describe conformance clients-test fuzz failover watched upgrade faults
+nightly: bare whole race cluster browser bounds hot simulation guards exactness crash crash-stores archive archive-stores years scale scale-stores readback deployment describe conformance clients-test fuzz failover watched upgrade faults
 
 clean:
 	rm -rf bin

@@ -1,6 +1,7 @@
 package controlplane
 
 import (
+	"log/slog"
 	"path/filepath"
 	"testing"
 	"time"
@@ -158,8 +159,13 @@ func TestTimeAfterALongPause(t *testing.T) {
 	config.Clock = wrong{by: -48 * time.Hour}
 	serve(t, config).stop()
 	config.Clock = clock.System{}
+	j := &journal{}
+	config.Logger = slog.New(slog.NewTextHandler(j, nil))
 	s := serve(t, config)
 	openCustomer(t, s, "ann")
+	if !j.holds("state time has followed this node's clock") {
+		t.Error("nobody is told that state time has leapt")
+	}
 	if off := stateTime(s); off < -time.Minute {
 		t.Errorf("state time is %v behind", -off)
 	}

@@ -3,7 +3,6 @@ package controlplane
 import (
 	"bytes"
 	"context"
-	"errors"
 	"io"
 	"strings"
 	"testing"
@@ -83,21 +82,22 @@ func TestRowsAreKeptWithTheNewestBackup(t *testing.T) {
 	blobs, store := blobsIn(t, t.TempDir()), newCopied("the rows of Monday")
 	left := uint64(1 << 30)
 	config := testConfig(t, t.TempDir())
-	config.Blobs, config.Store = blobs, store
+	config.Blobs, config.Store, config.Metrics = blobs, store, telemetry.NewMetrics()
 	config.Backups = Backups{Every: 1, Keep: 2, Rows: true, Disk: &telemetry.Disk{Dir: "there",
 		Floor: telemetry.NewFloor(100), Free: func(string) (uint64, bool) { return left, true }}}
 	s := serve(t, config)
 	until(t, "a leadership", s.Backups().Ready)
-	// wants makes a step, and wants so many backups, of which only one has that copy.
-	wants := func(failed error, count, at int, rows string) {
+	// wants makes a step. It wants so many failures up to now, and so many backups, of which only
+	// one has that copy.
+	wants := func(failures float64, count, at int, rows string) {
 		t.Helper()
 		before := kept(t, s)
 		until(t, "the next millisecond", func() bool {
 			return len(before) == 0 || s.holder.Clocks().Now().After(before[0].Taken)
 		})
 		_, err := s.Backups().Step(patient(t), work.Item{})
-		if (err == nil) != (failed == nil) || failed != errAny && !errors.Is(err, failed) {
-			t.Errorf("%v, want %v", err, failed)
+		if n, _ := gauge(t, s, "shoal_backup_failures_total", ""); err != nil || n != failures {
+			t.Errorf("%v failures, want %v: %v", n, failures, err)
 		}
 		found := kept(t, s)
 		if len(found) != count {
@@ -117,19 +117,19 @@ func TestRowsAreKeptWithTheNewestBackup(t *testing.T) {
 			t.Errorf("the copy is %q, %v; want %q", got, err, rows)
 		}
 	}
-	wants(nil, 1, 0, "the rows of Monday")
+	wants(0, 1, 0, "the rows of Monday")
 	store.rows = "the rows of Tuesday"
-	wants(nil, 2, 0, "the rows of Tuesday")
+	wants(0, 2, 0, "the rows of Tuesday")
 	store.within = func() error { return errAway }
-	wants(errAway, 2, 1, "the rows of Tuesday")
-	wants(errAway, 3, 2, "the rows of Tuesday") // its backup outlives its time
+	wants(1, 2, 1, "the rows of Tuesday")
+	wants(2, 3, 2, "the rows of Tuesday") // its backup outlives its time
 	store.within = nil
 	left = uint64(store.size) + 99
-	wants(errAny, 3, 2, "the rows of Tuesday")
+	wants(3, 3, 2, "the rows of Tuesday")
 	left, store.size = 1<<40, blobstore.Backups.MaxBytes+1
-	wants(nil, 3, 2, "the rows of Tuesday")
+	wants(3, 3, 2, "the rows of Tuesday")
 	store.size, store.rows = 10, "the rows of Friday"
-	wants(nil, 2, 0, "the rows of Friday")
+	wants(3, 2, 0, "the rows of Friday")
 
 	newest := kept(t, s)[0].Name
 	if _, err := s.Operator().RestoreKept(patient(t), newest+rowsSuffix,
@@ -141,8 +141,39 @@ func TestRowsAreKeptWithTheNewestBackup(t *testing.T) {
 	}
 }
 
-// errAny stands for any error.
-var errAny = errors.New("any error")
+// stalled is a blob store that stops reading copies of the row store, while the disk fills.
+type stalled struct {
+	Blobs
+	fill func()
+}
+
+func (b stalled) Put(ctx context.Context, key blobstore.Key, from io.Reader) (blobstore.Written,
+	error) {
+	if !strings.HasSuffix(key.ID, rowsSuffix) {
+		return b.Blobs.Put(ctx, key, from)
+	}
+	_, _ = from.Read(make([]byte, 1)) // the copy has begun
+	b.fill()
+	<-ctx.Done()
+	return blobstore.Written{}, ctx.Err()
+}
+
+// TestACopyThatNobodyReadsEnds: it would keep the row store's log from shrinking.
+func TestACopyThatNobodyReadsEnds(t *testing.T) {
+	t.Parallel()
+	config := testConfig(t, t.TempDir())
+	config.Store, config.RowsFloor = newCopied("all the rows"), telemetry.NewFloor(100)
+	config.Blobs = stalled{Blobs: blobsIn(t, t.TempDir()), fill: func() { config.RowsFloor.Above(99) }}
+	config.Backups = Backups{Every: 1, Keep: 1, Rows: true}
+	s := serve(t, config)
+	until(t, "a leadership", s.Backups().Ready)
+	if _, err := s.Backups().Step(patient(t), work.Item{}); err != nil {
+		t.Error(err)
+	}
+	if found := kept(t, s); len(found) != 1 || found[0].Rows != 0 {
+		t.Errorf("%+v are kept", found)
+	}
+}
 
 // TestALostClusterComesBack: a new cluster takes the backup of a lost one without force if it has
 // the lost one's row store, and only then.

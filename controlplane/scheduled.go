@@ -14,6 +14,7 @@ import (
 
 	"shoal.dev/shoal/controlplane/client"
 	"shoal.dev/shoal/pkg/blobstore"
+	"shoal.dev/shoal/pkg/clock"
 	"shoal.dev/shoal/pkg/fault"
 	"shoal.dev/shoal/pkg/ids"
 	"shoal.dev/shoal/pkg/rowstore"
@@ -37,6 +38,10 @@ const (
 	backupsOwner = "cluster"
 	// rowsSuffix follows a backup's name in the name of the row store's copy.
 	rowsSuffix = ".rows"
+	// rowsPatience is how long a copy of the row store may take, and rowsLook how often its disk is
+	// looked at meanwhile.
+	rowsPatience = 6 * time.Hour
+	rowsLook     = 2 * time.Second
 	// backupTime is the prefix of a backup's name. Names sort by it.
 	backupTime = "20060102T150405.000Z"
 	// maxBackups bounds a list of backups.
@@ -70,11 +75,17 @@ func (s *Server) Backups() work.Kind {
 		Ready: func() bool { return s.holder.Current() != nil },
 		Step: func(ctx context.Context, _ work.Item) (work.Outcome, error) {
 			rest, err := s.scheduled.step(ctx)
-			if err != nil && s.scheduled.failures != nil {
-				s.scheduled.failures.Inc()
+			if err != nil {
+				s.scheduled.countFailure()
 			}
 			return work.Rest(nil, rest), err
 		}}
+}
+
+func (b *scheduled) countFailure() {
+	if b.failures != nil {
+		b.failures.Inc()
+	}
 }
 
 // wanted says whether backups are configured.
@@ -107,7 +118,12 @@ func (b *scheduled) step(ctx context.Context) (time.Duration, error) {
 		kept = slices.Insert(kept, 0, taken)
 		b.newest.Store(&taken)
 	}
-	return min(rest, backupsLook), errors.Join(b.keepRows(ctx, kept), b.prune(ctx, kept))
+	// The state's next backup is not held up by a copy that fails.
+	if err := b.keepRows(ctx, kept); err != nil {
+		b.countFailure()
+		b.s.config.Logger.Warn("the row store is not kept with the backups", "error", err)
+	}
+	return min(rest, backupsLook), b.prune(ctx, kept)
 }
 
 // own returns this cluster's backups, newest first.
@@ -178,7 +194,7 @@ func (b *scheduled) keepRows(ctx context.Context, kept []client.KeptBackup) erro
 		if err != nil || !room {
 			return err
 		}
-		if _, err := b.put(ctx, newest.Name+rowsSuffix, b.s.Operator().BackupRows); err != nil {
+		if err := b.putRows(ctx, newest.Name+rowsSuffix); err != nil {
 			return err
 		}
 	}
@@ -193,6 +209,25 @@ func (b *scheduled) keepRows(ctx context.Context, kept []client.KeptBackup) erro
 		old.Rows = 0
 	}
 	return nil
+}
+
+// putRows copies the row store into the blob store. It gives up a blob store that stops reading: a
+// copy that stands still would let the row store's log fill its disk.
+func (b *scheduled) putRows(ctx context.Context, name string) error {
+	copying, stop := context.WithTimeout(ctx, rowsPatience)
+	watched := make(chan struct{})
+	go func() {
+		defer close(watched)
+		for clock.Pause(copying, b.s.config.Clock, rowsLook) {
+			if err := (operator{b.s}).rowsShort(); err != nil {
+				stop()
+			}
+		}
+	}()
+	_, err := b.put(copying, name, b.s.Operator().BackupRows)
+	stop()
+	<-watched
+	return err
 }
 
 // roomForRows says whether the row store is small enough for a blob. It fails if the copy would

@@ -60,12 +60,14 @@ func (s *service) linesOfClosed(runs int) [][]byte {
 	}
 }
 
-// linesOfLog returns the lines of the log about what went well.
+// linesOfLog returns the lines of the log about what went well, but for background work, which is
+// done now and then.
 func (s *service) linesOfLog() (lines [][]byte) {
 	s.T.Helper()
 	logged := suite.Must(os.ReadFile(filepath.Join(s.data, "shoal.log")))(s.T)
 	for line := range bytes.Lines(logged) {
-		if bytes.Contains(line, []byte(" level=INFO ")) {
+		if bytes.Contains(line, []byte(" level=INFO ")) &&
+			!bytes.Contains(line, []byte(` msg="billing: `)) {
 			lines = append(lines, bytes.TrimSpace(line))
 		}
 	}

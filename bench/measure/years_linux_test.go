@@ -13,8 +13,8 @@ import (
 var years = flag.Bool("years", false, "judge a hundredth of years of use (make years)")
 
 // TestYearsOfUse judges a hundredth of the runs of 'shoal bench history', of a tenth of its
-// customers. Pages have its aims, and the heap a tenth of them. ClickHouse is measured where there
-// is one.
+// customers. On SQLite pages have its aims. The heap has a tenth of them. ClickHouse is measured
+// where there is one. Its pages depend on how far it has merged, which takes it minutes.
 func TestYearsOfUse(t *testing.T) {
 	if !*years {
 		t.Skip("make years")
@@ -38,7 +38,8 @@ func TestYearsOfUse(t *testing.T) {
 	judged := 0
 	for _, aim := range report.Aims {
 		switch {
-		case strings.Contains(aim.What, "page of history or ledger"):
+		case strings.Contains(aim.What, "page of history or ledger") &&
+			!strings.Contains(aim.What, "clickhouse"):
 			judged++
 		case aim.Unit == "MB":
 			aim.Limit = aim.Limit/share + worked
@@ -49,7 +50,7 @@ func TestYearsOfUse(t *testing.T) {
 			t.Errorf("%s: %.3g %s, at most %.3g", aim.What, aim.Measured, aim.Unit, aim.Limit)
 		}
 	}
-	if judged != 2*len(m.Stores) {
+	if judged != 2 {
 		t.Errorf("%d kinds of pages were judged", judged)
 	}
 }

@@ -406,8 +406,8 @@ type NodeStatus struct {
 	// PagesPerSecond is the rate at which it passes pages on, over about the last heartbeats.
 	PagesPerSecond float64
 	HeardMillis    int64 // since its newest heartbeat, -1: none
-	// GoneMillis is how long it has been gone, as the leader saw it, also before it led; nil: it
-	// is there.
+	// GoneMillis is about how long it has been gone, as gossip told the leader, also before it
+	// led; nil: it is there.
 	GoneMillis *int64 `cbor:",omitempty"`
 	Suffrage   Suffrage
 	// Raft entries that it had not applied when asked; nil: unknown

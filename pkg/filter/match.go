@@ -17,6 +17,15 @@ const querySteps = 500_000_000
 // NewBudget returns the budget of one query's patterns. It ends with the context at the latest.
 func NewBudget(ctx context.Context) *pattern.Budget { return pattern.NewBudget(ctx, querySteps) }
 
+// linksSteps let a usual pattern look at a million links, in the 90 bytes or so of each. They are
+// seconds then. A minute is the most, since the context of a call ends then.
+const linksSteps = 4 * querySteps
+
+// NewLinksBudget is NewBudget for a search among all links of a site.
+func NewLinksBudget(ctx context.Context) *pattern.Budget {
+	return pattern.NewBudget(ctx, linksSteps)
+}
+
 // ErrOf returns why what was matched with a budget does not count; nil: it does.
 func ErrOf(b *pattern.Budget) error {
 	if errors.Is(b.Err(), pattern.ErrExhausted) {

@@ -26,7 +26,7 @@ type ClusterNode struct {
 	// Rates are averages over the last heartbeats, so slightly old.
 	PagesPerSecond float64 `json:"pagesPerSecond"`
 	LeaseAgeMillis *int64  `json:"leaseAgeMillis" doc:"Time since its newest heartbeat; null without one"`
-	GoneMillis     *int64  `json:"goneMillis" doc:"How long it has been gone, at least: as long as the leader has seen since its own start. Null while it is present. A gone node stays in the list until it is removed"`
+	GoneMillis     *int64  `json:"goneMillis" doc:"About how long it has been gone, as gossip has told the leader since its own start. Null while it is present. A gone node stays in the list until it is removed"`
 	Suffrage       string  `json:"suffrage" enum:",LEADER,VOTER,NONVOTER" doc:"Its Raft suffrage; empty if it is not in Raft"`
 	Lag            *uint64 `json:"lag" doc:"Raft entries not yet applied when the leader asked; null if the node did not answer"`
 }

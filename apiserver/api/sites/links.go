@@ -2,7 +2,6 @@ package sites
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -95,8 +94,8 @@ func inParts(page api.Page[SiteLink]) (answer operation.Streamed[api.Page[SiteLi
 func fitsAnswer(links []SiteLink) bool {
 	size := 0
 	for i := range links {
-		text, err := json.Marshal(links[i])
-		if size += len(text); err != nil || size > api.PageBytes {
+		n, err := api.Length(links[i])
+		if size += n; err != nil || size > api.PageBytes {
 			return false
 		}
 	}

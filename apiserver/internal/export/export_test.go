@@ -272,7 +272,11 @@ func countRows(rt *rapid.T, o export.Options, file string) int {
 	if o.Format == export.JSONL {
 		return strings.Count(file, "\n")
 	}
-	records, err := csv.NewReader(strings.NewReader(strings.TrimPrefix(file, "\ufeff"))).ReadAll()
+	file = strings.TrimPrefix(file, "\ufeff")
+	if strings.HasPrefix(file, "\n") { // without columns, each line is empty, and readers skip those
+		return strings.Count(file, "\n") - 1
+	}
+	records, err := csv.NewReader(strings.NewReader(file)).ReadAll()
 	if err != nil {
 		rt.Fatal(err)
 	}

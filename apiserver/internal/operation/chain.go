@@ -88,7 +88,8 @@ type Chain struct {
 
 	underway underway
 	shares   shares        // of large and streamed bodies
-	places   chan struct{} // one for each large body in memory
+	large    shares        // of large bodies in memory
+	places   chan struct{} // one for each of these
 	spools   spools
 	free     func(dir string) (bytes uint64, known bool) // space on the disk of dir
 }
@@ -97,6 +98,7 @@ type Chain struct {
 func (c *Chain) Handler(ops []*Operation) fasthttp.RequestHandler {
 	if c.places == nil {
 		c.places, c.free = make(chan struct{}, maxLarge), telemetry.FreeSpace
+		c.shares.each, c.large.each = customerShare, customerLarge
 		c.spools.reserve = spoolReserve
 		if c.Disk != nil {
 			c.free = func(string) (uint64, bool) { return c.Disk.Left() }

@@ -30,10 +30,11 @@ type everyone struct{}
 
 func (everyone) Authenticate(_ context.Context, authorization, _ string) (auth.Principal,
 	*client.View, error) {
-	if authorization != "Bearer good" {
+	name, known := map[string]string{"Bearer good": "alice", "Bearer bob": "bob"}[authorization]
+	if !known {
 		return auth.Principal{}, nil, fault.New(fault.Unauthorized, "no")
 	}
-	return auth.Principal{Customer: "alice", Subject: "alice"}, nil, nil
+	return auth.Principal{Customer: name, Subject: name}, nil, nil
 }
 
 func (everyone) Known(string) bool { return true }
@@ -396,9 +397,10 @@ func TestRateLimits(t *testing.T) {
 	r.expect(strings.Replace(stranger, "GET", "POST", 1), 429, "rate_limited")
 }
 
-// Large bodies take turns: while two are in memory, a third waits, but small ones pass.
+// Large bodies take turns: while two are in memory, others wait, but small ones pass. No customer
+// has both places.
 func TestLargeBodiesTakeTurns(t *testing.T) {
-	entered, release := make(chan struct{}, 3), make(chan struct{})
+	entered, release := make(chan string, 4), make(chan struct{})
 	type large struct {
 		Body struct {
 			Text string `json:"text"`
@@ -406,9 +408,9 @@ func TestLargeBodiesTakeTurns(t *testing.T) {
 	}
 	r := serve(t, nil, Define(Declaration{ID: "svc_large", Routes: Routes("POST /large"),
 		Summary: "s", Access: auth.Write},
-		func(_ context.Context, _ *Caller, in *large) (None, error) {
+		func(_ context.Context, from *Caller, in *large) (None, error) {
 			if len(in.Body.Text) > 1 {
-				entered <- struct{}{}
+				entered <- from.Customer
 				<-release
 			}
 			return None{}, nil
@@ -418,21 +420,25 @@ func TestLargeBodiesTakeTurns(t *testing.T) {
 		return head("POST /large", "Content-Type: application/json",
 			fmt.Sprintf("Content-Length: %d", len(body))) + body
 	}
-	answers := make(chan int, 3)
-	for range 3 {
-		go func() {
-			answer, _, _ := r.raw(post(2_000_000))
-			answers <- answer.StatusCode
-		}()
+	answers := make(chan int, 4)
+	send := func(who string) {
+		answer, _, _ := r.raw(strings.Replace(post(2_000_000), "good", who, 1))
+		answers <- answer.StatusCode
 	}
-	<-entered
-	<-entered
+	go send("good")
+	go send("good")
+	first := <-entered
+	go send("bob")
+	go send("bob")
+	if second := <-entered; first != "alice" || second != "bob" {
+		t.Errorf("%s's and %s's bodies are in memory", first, second)
+	}
 	r.expect(post(1), 204, "")
 	if len(r.chain.places) != maxLarge || len(entered) != 0 {
 		t.Errorf("%d places taken, %d more calls", len(r.chain.places), len(entered))
 	}
 	close(release)
-	for range 3 {
+	for range 4 {
 		if status := <-answers; status != 204 {
 			t.Errorf("status %d", status)
 		}

@@ -20,8 +20,9 @@ const (
 	// maxReceived is the most bytes of a streamed body. It is kept on disk.
 	maxReceived = 4 << 30
 	// customerShare is how many large or streamed bodies of one customer are received or processed
-	// at once.
+	// at once, and customerLarge how many of them are in memory.
 	customerShare = 2
+	customerLarge = 1
 )
 
 // DescribeBodies tells callers the rules for large or streamed bodies.
@@ -36,8 +37,9 @@ func DescribeBodies() string {
 		customerShare, maxReceived>>30)
 }
 
-// shares are each customer's places for something scarce. The zero value is ready to use.
+// shares are each customer's places for something scarce.
 type shares struct {
+	each int // places of a customer, at least 1
 	mu   sync.Mutex
 	held map[string]*share // of customers that hold or wait
 }
@@ -55,7 +57,7 @@ func (s *shares) takePlace(ctx context.Context, customer string) (leave func(), 
 	}
 	own := s.held[customer]
 	if own == nil {
-		own = &share{places: make(chan struct{}, customerShare)}
+		own = &share{places: make(chan struct{}, s.each)}
 		s.held[customer] = own
 	}
 	own.users++
@@ -88,6 +90,12 @@ func (x *exchange) read(ctx context.Context, limit int) ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
+	// First one of the customer's own places: the others of all are for other customers.
+	leave, err := x.large.takePlace(ctx, x.from.Customer)
+	if err != nil {
+		return nil, err
+	}
+	x.after(leave)
 	select {
 	case x.places <- struct{}{}:
 		x.after(func() { <-x.places })

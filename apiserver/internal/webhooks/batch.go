@@ -71,7 +71,7 @@ func (b *batch) fillUpTo(ctx context.Context, most int) (more bool) {
 			if _, underWay := b.open[name{w.ID, d.Notice.ID}]; underWay {
 				return true
 			}
-			if b.customers[w.Customer] == most {
+			if b.customers[w.Customer] >= most {
 				more = true
 				return false
 			}

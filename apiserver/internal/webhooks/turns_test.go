@@ -121,4 +121,16 @@ func TestCustomersTakeTurns(t *testing.T) {
 			t.Errorf("%s has %d of %d calls", ref, got, len(b.open))
 		}
 	}
+	d.customer("newcomer")
+	d.hook("newcomer", "https://shop.test")
+	d.happens("newcomer")
+	for of := range b.open {
+		b.end(answer{name: of}, nil)
+		break
+	}
+	if b.fill(ctx); b.customers["newcomer"] != 1 {
+		t.Error("who has no call waits for those who have some")
+	}
+	cancel()
+	<-b.answers // of the call that was ended by hand
 }

@@ -17,6 +17,7 @@ import (
 const (
 	compareEvery = 30 * time.Second
 	safeEvery    = time.Second // how often to check whether things may be removed by age
+	leapTold     = time.Hour   // shorter leaps of an only voter are no news after a restart
 )
 
 // Clocks holds what this node knows of the cluster's clocks.
@@ -160,6 +161,10 @@ func (c *Clocks) note(found timekeeper.Findings, others map[string]time.Duration
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.found, c.others = found, others
+	if found.Leap > leapTold {
+		c.logger.Warn("state time has followed this node's clock, which no other voter confirms: "+
+			"what is kept for a time ages by as much", "ahead", found.Leap.Round(time.Second))
+	}
 	text := clockTrouble(found)
 	if text == c.told {
 		return

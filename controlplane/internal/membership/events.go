@@ -76,6 +76,11 @@ func (e events) heard(node *memberlist.Node, news string) {
 	info, err := decodeInfo(node.Meta)
 	m.mu.Lock()
 	own := m.self
+	if len(m.others) == 0 { // nobody knows when the others went while this node was alone
+		for name := range m.gone {
+			m.gone[name] = m.config.Clock.Now()
+		}
+	}
 	m.others[node.Name] = other{Member: Member{Name: node.Name, Gossip: address, Info: info},
 		known: err == nil}
 	delete(m.gone, node.Name)

@@ -13,6 +13,8 @@ import (
 
 	"go.uber.org/goleak"
 
+	"github.com/hashicorp/memberlist"
+
 	"shoal.dev/shoal/pkg/clock"
 	"shoal.dev/shoal/pkg/ids"
 )
@@ -220,6 +222,27 @@ func TestGoneIsBounded(t *testing.T) {
 	_, oldest := m.GoneSince("f0")
 	if _, next := m.GoneSince("f1"); len(m.gone) != maxGone || oldest || !next {
 		t.Errorf("%d are remembered, the oldest of them %v, the next %v", len(m.gone), oldest, next)
+	}
+}
+
+// A node that was alone saw all others go at once. When it is no longer alone, it says of those
+// still missing only that they are gone now.
+func TestGoneWhileAlone(t *testing.T) {
+	now := clock.NewManual(time.Unix(1_800_000_000, 0))
+	m := &Membership{config: Config{Clock: now, Name: "a", Logger: slog.New(slog.DiscardHandler)},
+		gone: map[string]time.Time{}, others: map[string]other{}, changed: make(chan struct{})}
+	meta, err := encodeInfo(Info{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	m.rememberGone("b")
+	m.rememberGone("f")
+	for range 2 { // the second one is heard by a node that is not alone
+		now.Advance(time.Hour)
+		events{m}.heard(&memberlist.Node{Name: "b", Meta: meta}, "")
+	}
+	if since, _ := m.GoneSince("f"); !since.Equal(now.Now().Add(-time.Hour)) {
+		t.Errorf("f is gone since %v, and it is %v", since, now.Now())
 	}
 }
 

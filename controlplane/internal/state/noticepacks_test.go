@@ -3,6 +3,7 @@ package state
 import (
 	"bytes"
 	"fmt"
+	"reflect"
 	"slices"
 	"strings"
 	"testing"
@@ -173,4 +174,18 @@ func BenchmarkNotices(b *testing.B) {
 			s.View().Notices("customer", func(*Notice) bool { left--; return left > 0 })
 		})
 	})
+}
+
+// TestPacksAreThoseOfAnyVersion: each node packs notices itself. A member that is new and empty has
+// to leave the bytes as they were, or nodes of two versions keep different states.
+func TestPacksAreThoseOfAnyVersion(t *testing.T) {
+	for _, kind := range []reflect.Type{reflect.TypeFor[Notice](), reflect.TypeFor[RunChanges]()} {
+		for i := range kind.NumField() {
+			field := kind.Field(i)
+			if tag := field.Tag.Get("cbor"); !strings.Contains(tag, ",omit") &&
+				field.Name != "Event" && field.Name != "Made" { // of the first version
+				t.Errorf("%s.%s: %q is in each notice", kind, field.Name, tag)
+			}
+		}
+	}
 }

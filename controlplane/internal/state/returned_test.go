@@ -28,6 +28,18 @@ func TestWhatComesBackIsTold(t *testing.T) {
 	if changes.ScrapersReturned != 1 || changes.SchedulesReturned != 2 {
 		t.Errorf("%+v", changes)
 	}
+	backup = l.save()
+	l.do(func(tx *Tx) {
+		for id := range byte(3) {
+			tx.disarrange(ids.ID{id})
+			tx.RemoveScraper(tx.member(ids.ID{id}), false)
+		}
+		tx.PutCustomer(&Customer{Ref: "ann", BlockedAt: 1, RemovedAt: 1})
+	})
+	changes = l.restore(backup, false)
+	if changes.ScrapersReturned != 0 || changes.SchedulesReturned != 0 {
+		t.Errorf("of a removed customer: %+v", changes)
+	}
 	l.restore(first, false)
 	changes = l.restore(backup, false)
 	if changes.ScrapersReturned != 0 || changes.SchedulesReturned != 0 {

@@ -366,19 +366,21 @@ func (f *follower) compare() {
 	}
 }
 
-// compareRemoved counts what was removed since the backup and is there again.
+// compareRemoved counts what was removed since the backup and is there again. What belongs to
+// removed customers goes again.
 func (f *follower) compareRemoved() {
 	if !f.descends {
 		return
 	}
 	f.mine.EachScraper(func(s *Scraper) bool {
-		if f.mine.shown(s) != nil && f.old.Scraper(s.ID) == nil {
+		if f.mine.shown(s) != nil && f.old.Scraper(s.ID) == nil &&
+			!f.old.Customer(s.Customer).Removed() {
 			f.changes.ScrapersReturned++
 		}
 		return true
 	})
 	f.mine.SchedulesByDue(func(s *Schedule) bool {
-		if f.old.Schedule(s.Target) == nil {
+		if f.old.Schedule(s.Target) == nil && !f.old.Customer(s.Customer).Removed() {
 			f.changes.SchedulesReturned++
 		}
 		return true

@@ -52,6 +52,8 @@ type Findings struct {
 	// this node's clock minus the agreed time, or minus state time if there is none
 	Clock time.Duration
 	State time.Duration // state time minus the clocks' time
+	// Leap is how far state time has just followed the only voter's clock, which nobody confirms.
+	Leap time.Duration
 }
 
 // Keeper keeps the time of one node's leaderships. It is safe for concurrent use.
@@ -67,6 +69,7 @@ type Keeper struct {
 	since   time.Duration // elapsed when that was first seen
 	by      time.Duration // by how much it is off
 	wary    time.Duration // nothing is removed by age before this elapsed time
+	leap    time.Duration // Findings.Leap of the next findings
 }
 
 // BeginTerm begins a leadership at the state's time; zero: there is no state yet. What the keeper
@@ -127,7 +130,8 @@ func (k *Keeper) Hear(r Reading, voters int, witnesses []Witness) Findings {
 	}
 	flowing := k.flowing(r)
 	found := Findings{Verdict: k.verdict, Clock: -k.offset,
-		State: flowing.Sub(r.Wall.Add(k.offset))}
+		State: flowing.Sub(r.Wall.Add(k.offset)), Leap: k.leap}
+	k.leap = 0
 	if k.verdict != Agreed {
 		found.Clock = r.Wall.Sub(flowing)
 	}
@@ -192,6 +196,7 @@ func (k *Keeper) hearNobody(r Reading) {
 		if off > LongPause {
 			k.wary = r.Elapsed + Grace
 		}
+		k.leap = max(off, 0)
 		k.follow(r, r.Wall)
 	}
 }

@@ -18,7 +18,7 @@ func (s *Store) FindSiteLinks(ctx context.Context, q rowstore.SiteQuery, f filte
 		return nil, 0, err
 	}
 	var passing linkSet
-	doc, budget := map[string]any{}, filter.NewBudget(ctx)
+	doc, budget := map[string]any{}, filter.NewLinksBudget(ctx)
 	all := linksRead{SiteQuery: rowstore.SiteQuery{Version: q.Version, Site: q.Site, From: q.From},
 		stateless: !asksState(f)}
 	err = s.siteLinks(ctx, all, func(l *rowstore.SiteLink) error {

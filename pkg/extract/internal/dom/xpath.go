@@ -57,7 +57,9 @@ func (e *expression) isVain() bool {
 		return vain(e.args[0]) || vain(e.args[1])
 	case "(":
 		return slices.Contains([]string{"boolean", "normalize-space", "string"}, e.name) &&
-			slices.ContainsFunc(e.args, vain)
+			slices.ContainsFunc(e.args, func(arg *expression) bool {
+				return vain(arg) && (e.name == "boolean" || arg.kind != isTruth) // "false" is a text
+			})
 	case "=", "!=", "<", "<=", ">", ">=": // nodes are compared one by one
 		vain := func(e *expression) bool { return e.kind == isNodes && e.isVain() }
 		return slices.ContainsFunc(e.args, vain) && e.args[0].kind != isTruth &&

@@ -142,7 +142,8 @@ func TestVainXPath(t *testing.T) {
 		"normalize-space(//p[boolean(comment())])"}
 	others := []string{"//p[not(comment())]", "//comment() | //a", "count(//comment())",
 		"//p[comment() or a]", "//p[count(comment()) = 0]", "//node()", "//p[comment() = false()]",
-		"concat(//a, //comment())", "/", "//a[last()]"}
+		"concat(//a, //comment())", "/", "//a[last()]", "string(//comment() = 'b')",
+		"//p[boolean(string(comment() = 'b'))]"}
 	for _, expr := range slices.Concat(vain, others) {
 		x, err := CompileXPath(expr)
 		if err != nil {

@@ -98,7 +98,6 @@ type Chain struct {
 func (c *Chain) Handler(ops []*Operation) fasthttp.RequestHandler {
 	if c.places == nil {
 		c.places, c.free = make(chan struct{}, maxLarge), telemetry.FreeSpace
-		c.shares.each, c.large.each = customerShare, customerLarge
 		c.spools.reserve = spoolReserve
 		if c.Disk != nil {
 			c.free = func(string) (uint64, bool) { return c.Disk.Left() }

@@ -37,9 +37,8 @@ func DescribeBodies() string {
 		customerShare, maxReceived>>30)
 }
 
-// shares are each customer's places for something scarce.
+// shares are each customer's places for something scarce. The zero value is ready to use.
 type shares struct {
-	each int // places of a customer, at least 1
 	mu   sync.Mutex
 	held map[string]*share // of customers that hold or wait
 }
@@ -49,15 +48,17 @@ type share struct {
 	users  int // that hold or wait
 }
 
-// takePlace waits for one of the customer's places. leave gives it back; call it once.
-func (s *shares) takePlace(ctx context.Context, customer string) (leave func(), err error) {
+// takePlace waits for one of the customer's places, of which there are always as many. leave gives
+// it back; call it once.
+func (s *shares) takePlace(ctx context.Context, customer string, many int) (leave func(),
+	err error) {
 	s.mu.Lock()
 	if s.held == nil {
 		s.held = map[string]*share{}
 	}
 	own := s.held[customer]
 	if own == nil {
-		own = &share{places: make(chan struct{}, s.each)}
+		own = &share{places: make(chan struct{}, many)}
 		s.held[customer] = own
 	}
 	own.users++
@@ -91,7 +92,7 @@ func (x *exchange) read(ctx context.Context, limit int) ([]byte, error) {
 		return nil, err
 	}
 	// First one of the customer's own places: the others of all are for other customers.
-	leave, err := x.large.takePlace(ctx, x.from.Customer)
+	leave, err := x.large.takePlace(ctx, x.from.Customer, customerLarge)
 	if err != nil {
 		return nil, err
 	}
@@ -121,7 +122,7 @@ func (x *exchange) receive(ctx context.Context, limit int64, refine Refine) (spo
 	if x.body.declared > limit {
 		return nil, x.body.tooLarge(limit)
 	}
-	leave, err := x.shares.takePlace(ctx, x.from.Customer)
+	leave, err := x.shares.takePlace(ctx, x.from.Customer, customerShare)
 	if err != nil {
 		return nil, err
 	}

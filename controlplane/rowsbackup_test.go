@@ -163,7 +163,8 @@ func TestACopyThatNobodyReadsEnds(t *testing.T) {
 	t.Parallel()
 	config := testConfig(t, t.TempDir())
 	config.Store, config.RowsFloor = newCopied("all the rows"), telemetry.NewFloor(100)
-	config.Blobs = stalled{Blobs: blobsIn(t, t.TempDir()), fill: func() { config.RowsFloor.Above(99) }}
+	fill := func() { config.RowsFloor.Above(99) }
+	config.Blobs = stalled{Blobs: blobsIn(t, t.TempDir()), fill: fill}
 	config.Backups = Backups{Every: 1, Keep: 1, Rows: true}
 	s := serve(t, config)
 	until(t, "a leadership", s.Backups().Ready)

@@ -273,7 +273,7 @@ func countRows(rt *rapid.T, o export.Options, file string) int {
 		return strings.Count(file, "\n")
 	}
 	file = strings.TrimPrefix(file, "\ufeff")
-	if strings.HasPrefix(file, "\n") { // without columns, each line is empty, and readers skip those
+	if strings.HasPrefix(file, "\n") { // without columns each line is empty, and readers skip it
 		return strings.Count(file, "\n") - 1
 	}
 	records, err := csv.NewReader(strings.NewReader(file)).ReadAll()

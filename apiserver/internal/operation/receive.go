@@ -20,8 +20,9 @@ const (
 	// maxReceived is the most bytes of a streamed body. It is kept on disk.
 	maxReceived = 4 << 30
 	// customerShare is how many large or streamed bodies of one customer are received or processed
-	// at once, and customerLarge how many of them are in memory.
+	// at once.
 	customerShare = 2
+	// customerLarge is how many large bodies of one customer are in memory at once.
 	customerLarge = 1
 )
 

@@ -58,7 +58,8 @@ func (e *expression) isVain() bool {
 	case "(":
 		return slices.Contains([]string{"boolean", "normalize-space", "string"}, e.name) &&
 			slices.ContainsFunc(e.args, func(arg *expression) bool {
-				return vain(arg) && (e.name == "boolean" || arg.kind != isTruth) // "false" is a text
+				// "false" is a text
+				return vain(arg) && (e.name == "boolean" || arg.kind != isTruth)
 			})
 	case "=", "!=", "<", "<=", ">", ">=": // nodes are compared one by one
 		vain := func(e *expression) bool { return e.kind == isNodes && e.isVain() }

@@ -50,8 +50,9 @@ build:
 ## test: vet and all tests, under the race detector where there is a C compiler; the last line says what was left out for
 ## want of a tool
 TESTED ?= ./...
+VET    ?= go vet ./...
 test:
-	go vet ./...
+	$(VET)
 ifneq ($(CC_FOUND),)
 	$(MAKE) race
 	$(GO_TEST) $(VETTED) $(SHORT) -timeout 40m $(UNRACED)

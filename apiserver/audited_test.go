@@ -2,9 +2,7 @@ package apiserver_test
 
 import (
 	"bytes"
-	"encoding/json"
 	"fmt"
-	"os"
 	"regexp"
 	"slices"
 	"strings"
@@ -159,17 +157,7 @@ func routeOf(call string) string {
 // writingRoutes lists the description's routes but those that read.
 func writingRoutes(t *testing.T) (routes []string) {
 	t.Helper()
-	var document struct {
-		Paths map[string]map[string]json.RawMessage
-	}
-	text, err := os.ReadFile("testdata/openapi.json")
-	if err == nil {
-		err = json.Unmarshal(text, &document)
-	}
-	if err != nil {
-		t.Fatal(err)
-	}
-	for path, methods := range document.Paths {
+	for path, methods := range describedPaths(t) {
 		for method := range methods {
 			if method != "get" && method != "head" {
 				routes = append(routes, routeOf(strings.ToUpper(method)+" "+path))

@@ -2,7 +2,6 @@ package apiserver_test
 
 import (
 	"bytes"
-	"encoding/json"
 	"errors"
 	"flag"
 	"fmt"
@@ -52,18 +51,8 @@ func (th things) fill(route string) string {
 // exports or rows, with the kind of each id. Calls that name them in other ways follow.
 func named(t *testing.T) []string {
 	t.Helper()
-	var document struct {
-		Paths map[string]map[string]json.RawMessage
-	}
-	text, err := os.ReadFile("testdata/openapi.json")
-	if err == nil {
-		err = json.Unmarshal(text, &document)
-	}
-	if err != nil {
-		t.Fatal(err)
-	}
 	var calls []string
-	for path, methods := range document.Paths {
+	for path, methods := range describedPaths(t) {
 		if !strings.HasPrefix(path, "/api/scraper") || !strings.Contains(path, "{") {
 			continue
 		}

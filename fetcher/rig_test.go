@@ -245,9 +245,14 @@ func (w *fakeWeb) KnowsRules(url string) bool {
 
 func (w *fakeWeb) Leave(string) {}
 
+// CheckRules asks for a host's file once, however many pages check it at one moment.
 func (w *fakeWeb) CheckRules(_ context.Context, _, url string) (time.Duration, error) {
 	host := address.AuthorityOf(url)
-	if !w.KnowsRules(url) {
+	w.mu.Lock()
+	known := w.known[host]
+	w.known[host] = true
+	w.mu.Unlock()
+	if !known {
 		w.start("http://" + host + "/robots.txt")
 		if w.onRobots != nil {
 			w.onRobots()
@@ -255,7 +260,6 @@ func (w *fakeWeb) CheckRules(_ context.Context, _, url string) (time.Duration, e
 	}
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	w.known[host] = true
 	if w.forbid[url] {
 		return w.robots[host], &web.Failure{Code: fault.PageRobots, Final: url}
 	}

@@ -27,11 +27,12 @@ func (w *unreadRobots) wait() time.Duration {
 	return max(0, time.Until(w.until))
 }
 
-// fail says whether a request fails now.
+// fail says whether this caller's request is sent and fails. Callers of one moment share a request:
+// the others find its failure.
 func (w *unreadRobots) fail() bool {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	if w.failures == 0 {
+	if w.failures == 0 || time.Now().Before(w.until) {
 		return false
 	}
 	w.failures--
@@ -45,11 +46,10 @@ func (w *unreadRobots) KnowsRules(url string) bool {
 
 func (w *unreadRobots) CheckRules(ctx context.Context, caller, url string) (time.Duration,
 	error) {
-	if w.wait() == 0 {
-		if !w.fail() {
-			return w.fakeWeb.CheckRules(ctx, caller, url)
-		}
+	if w.fail() {
 		w.start("http://" + address.AuthorityOf(url) + "/robots.txt")
+	} else if w.wait() == 0 {
+		return w.fakeWeb.CheckRules(ctx, caller, url)
 	}
 	return 0, &web.Failure{Code: fault.PageRobots, Final: url, Retry: true, Wait: w.wait()}
 }

@@ -9,6 +9,8 @@ import (
 var hostile = []struct{ text, lang, amount, currency string }{
 	// Cents that are raised or separate.
 	{"$12⁹⁹", "en", "12.99", "USD"},
+	{"Fr. 10⁵⁰", "de", "10.50", "CHF"},
+	{"10⁵⁰", "de", "", ""},
 	{"12⁹⁹ €", "de", "12.99", "EUR"},
 	{"€ 12,⁹⁹", "de", "12.99", "EUR"},
 	{"$12.⁹⁹", "en", "12.99", "USD"},

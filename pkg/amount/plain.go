@@ -143,7 +143,10 @@ func centSign(before, after string) (sign string, ok bool) {
 
 // isBeside reports whether there is a currency directly before or after a number.
 func isBeside(before, after string) bool {
-	left, _ := spellingBefore(strings.TrimRight(before, between))
+	left, _ := spellingBefore(strings.TrimRight(before, " ")) // Fr. 10⁵⁰: the point is its own
+	if left == nil {
+		left, _ = spellingBefore(strings.TrimRight(before, between))
+	}
 	right, _ := spellingAfter(strings.TrimLeft(after, between))
 	return left != nil || right != nil
 }

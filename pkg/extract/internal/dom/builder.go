@@ -109,7 +109,7 @@ type open struct {
 	tag     tag
 	mode    mode
 	foreign bool // in SVG
-	texted  bool // it has had text, even if only the ignored first newline
+	texted  bool // it has had a comment or text, even if only the ignored first newline
 	// placed before the table around it, which is set aside until this element ends
 	fostered bool
 	apart    bool // of a table: a comment comes between it and the text before it
@@ -226,7 +226,7 @@ func (b *builder) markup() {
 	case c == '!':
 		b.declaration()
 	case c == '?':
-		b.apart = true
+		b.noteComment()
 		b.skipPast(b.pos+2, ">")
 	default:
 		text := b.s[b.pos : b.pos+1+b.untilMarkup(b.pos+1)]
@@ -256,7 +256,9 @@ func (b *builder) endMarkup() {
 		return
 	}
 	if !isLetter(b.s[b.pos+2]) {
-		b.apart = b.apart || b.s[b.pos+2] != '>' // a comment
+		if b.s[b.pos+2] != '>' {
+			b.noteComment()
+		}
 		b.skipPast(b.pos+2, ">")
 		return
 	}
@@ -270,15 +272,24 @@ func (b *builder) declaration() {
 	rest := b.s[b.pos+2:]
 	switch {
 	case strings.HasPrefix(rest, "--"):
-		b.apart = true
+		b.noteComment()
 		b.skipComment()
 	case len(rest) >= 7 && strings.EqualFold(rest[:7], "doctype"):
 		b.doctype()
 	case strings.HasPrefix(rest, "[CDATA[") && len(b.stack) > 0 && b.top().foreign:
 		b.giveUp(oddForeign)
 	default:
-		b.apart = true
+		b.noteComment()
 		b.skipPast(b.pos+2, ">")
+	}
+}
+
+// noteComment notes that a comment stands between the text before it and the text after it. Behind
+// it, a line break in a <pre> counts.
+func (b *builder) noteComment() {
+	b.apart = true
+	if len(b.stack) > 0 {
+		b.top().texted = true
 	}
 }
 

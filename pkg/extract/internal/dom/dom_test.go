@@ -15,6 +15,7 @@ var pages = []string{
 	"",
 	" ",
 	"text",
+	"x<pre><!-- c -->\nx",
 	"<!doctype html><html lang=en><head><title>a &amp; b</title></head><body class='x y' " +
 		"id=b><p>One<p>Two</body></html>",
 	"<!DOCTYPE html PUBLIC \"-//W3C//DTD XHTML 1.0 Strict//EN\" \"x\"><p>a<table><tr><td>b</table>",

@@ -239,8 +239,8 @@ func TestLooksOfOthersThatCameToNothing(t *testing.T) {
 	<-waits
 	hangUp()
 	for r.Client.View().Job(first.ID).State != model.Stopped {
-		r.Clock.Advance(time.Second)        // after a second the server checks on waiting callers
-		<-time.After(20 * time.Millisecond) // much shorter than the calls wait
+		r.Clock.Advance(time.Second)         // after a second the server checks on waiting callers
+		<-time.After(200 * time.Millisecond) // it must see the hang-up before the calls' 55 s end
 	}
 	r.Client.CloseRun(t, first.ID)
 	r.page(t, "text/html", list)()

@@ -185,7 +185,9 @@ func TestSyncExchangesAtOnce(t *testing.T) {
 
 func TestGoneAndLeft(t *testing.T) {
 	a := open(t, testConfig("a"))
-	b := open(t, testConfig("b", address(a)))
+	leaves := testConfig("b", address(a))
+	leaves.Probe = 5 * time.Second // how long Leave waits until its farewell is sent
+	b := open(t, leaves)
 	c := open(t, testConfig("c", address(a)))
 	until(t, a, "all three", sees("a b c"))
 	if err := b.Leave(t.Context()); err != nil {

@@ -208,7 +208,7 @@ func TestCallersEndTheirCalls(t *testing.T) {
 			&greeting{}); err != nil { // it connects, which would take from the call's time
 			t.Fatal(err)
 		}
-		ctx, cancel := context.WithTimeout(patient(t), 2*time.Second)
+		ctx, cancel := context.WithTimeout(patient(t), 10*time.Second)
 		defer cancel()
 		go func() { <-begun }()
 		if err := call(ctx); err == nil {
@@ -252,7 +252,8 @@ func TestRaftIsSpokenByVotersAlone(t *testing.T) {
 	if err == nil {
 		t.Fatalf("connected to nobody: %v", conn)
 	}
-	if conn, err = other.raft.Dial(Target("f-1", "", fetcher.Address()), time.Second); err != nil {
+	if conn, err = other.raft.Dial(Target("f-1", "", fetcher.Address()),
+		10*time.Second); err != nil {
 		t.Fatal(err)
 	}
 	in := <-taken
@@ -267,7 +268,7 @@ func TestRaftIsSpokenByVotersAlone(t *testing.T) {
 	// that it sends is read.
 	before, _ := voter.Refused()
 	if conn, err := fetcher.raft.Dial(Target("cp-1", "", voter.Address()),
-		time.Second); err == nil {
+		10*time.Second); err == nil {
 		_ = conn.SetReadDeadline(time.Now().Add(10 * time.Second))
 		if _, err := conn.Read(heard); err == nil {
 			t.Fatal("a fetcher speaks Raft")

@@ -263,8 +263,10 @@ func TestRobotsCoalesces(t *testing.T) {
 	client := web(t, func(http.ResponseWriter, *http.Request) { asked.Add(1); <-answer })
 	robots := openRobots(t, client, nil)
 	impatient, cancel := context.WithCancel(t.Context())
+	left := make(chan struct{})
 	var waiting sync.WaitGroup
 	waiting.Go(func() {
+		defer close(left)
 		if _, err := robots.CheckRules(impatient, "", "http://a.example/"); !errors.Is(err,
 			context.Canceled) {
 			t.Errorf("impatient: %v", err)
@@ -278,6 +280,7 @@ func TestRobotsCoalesces(t *testing.T) {
 		})
 	}
 	cancel()
+	<-left // before there is an answer, which would do as well
 	close(answer)
 	waiting.Wait()
 	if asked.Load() != 1 {

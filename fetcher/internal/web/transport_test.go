@@ -207,7 +207,7 @@ func TestBeforeHop(t *testing.T) {
 func TestOneDeadline(t *testing.T) {
 	client := web(t, func(w http.ResponseWriter, r *http.Request) {
 		select {
-		case <-time.After(800 * time.Millisecond):
+		case <-time.After(300 * time.Millisecond):
 		case <-r.Context().Done():
 		}
 		http.Redirect(w, r, r.URL.Path+"x", http.StatusFound)

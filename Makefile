@@ -38,7 +38,7 @@ RACED     = ./ingest ./apiserver/api/data ./apiserver/api/runs ./pkg/rowstore/sq
   $$(go list ./... | grep -E '$(RACY)' | grep -vE '$(SERIAL)|$(CALM)' | grep -v '/controlplane$$')
 UNRACED   = ./e2e $$(go list ./... | grep -E '$(SERIAL)|$(CALM)'; go list ./... | grep -vE '$(RACY)')
 
-.PHONY: run build test whole bare tooled check race elections lone raced browser bounds bench hot peers bench-peers simulation guards exactness crash crash-stores archive archive-stores years scale scale-stores cluster stores endtoend faults failover cluster-scale watched upgrade capacity deployment alerts describe conformance clients clients-test readback lint fuzz nightly clean
+.PHONY: run build test whole bare tooled check race elections lone raced browser bounds bench hot peers bench-peers simulation guards exactness crash crash-stores archive archive-stores years scale scale-stores cluster stores endtoend faults failover cluster-scale watched upgrade capacity deployment alerts describe conformance clients clients-test readback lint draws fuzz nightly clean
 
 ## run: build, serve, and run the demo before your eyes (data in ./data, Ctrl-C stops)
 run: build
@@ -299,9 +299,21 @@ fuzz:
 	  done; \
 	done
 
+# The packages whose properties take an input and keep nothing. Short tests make a fifth of the draws that the flag names.
+DRAWS ?= 50000
+DRAWN := ./apiserver/internal/diff ./apiserver/internal/export ./apiserver/internal/operation ./apiserver/internal/sitemap \
+  ./cmd/shoal/internal/commands ./cmd/shoal/internal/terminal ./controlplane/identity ./fetcher/internal/frontier \
+  ./pkg/address ./pkg/amount ./pkg/curl ./pkg/extract ./pkg/extract/contacts ./pkg/extract/internal/dom \
+  ./pkg/extract/internal/jsondoc ./pkg/extract/internal/rows ./pkg/filter ./pkg/pattern ./pkg/price ./pkg/profile \
+  ./pkg/robots ./pkg/rules ./pkg/stream ./pkg/upload
+
+## draws: the properties of parsers, writers and filters on a fifth of DRAWS random inputs each (make test: 100, short: 20)
+draws:
+	go test $(VETTED) -short -count=1 -timeout 1h $(DRAWN) -rapid.checks=$(DRAWS)
+
 ## nightly: what is too long for each commit, on the services that make cluster finds: hours.
-## SEEDS, FUZZTIME, KILLS, FAULTS, FAULT_SEEDS and OUTAGE shorten a night
-nightly: bare whole race cluster browser bounds hot simulation guards exactness crash crash-stores archive archive-stores years scale scale-stores readback deployment describe conformance clients-test fuzz failover watched upgrade faults
+## SEEDS, DRAWS, FUZZTIME, KILLS, FAULTS, FAULT_SEEDS and OUTAGE shorten a night
+nightly: bare whole race cluster browser bounds hot simulation guards exactness crash crash-stores archive archive-stores years scale scale-stores readback deployment describe conformance clients-test draws fuzz failover watched upgrade faults
 
 clean:
 	rm -rf bin

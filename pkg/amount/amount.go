@@ -411,8 +411,19 @@ func unitOf(after string) string {
 	return ""
 }
 
-// Is reports whether a text is a price and nothing else: an amount with a currency beside it, and
-// hardly any other word.
+// isDashed reports whether a text consists of a sign and a dash for cents, and perhaps a star. A
+// point does not count: 1.- is also the first of a list.
+func isDashed(after string) bool {
+	dash, ok := strings.CutPrefix(after, ",")
+	if !ok {
+		dash, ok = strings.CutPrefix(after, ":")
+	}
+	rest := strings.TrimLeft(dash, "-–—=")
+	return ok && rest != dash && strings.Trim(rest, " *") == ""
+}
+
+// Is reports whether a text is a price and hardly anything else. A currency is beside the amount,
+// or a dash stands for its cents (129,-).
 func Is(text string) bool {
 	if len(text) > 60 || !hasDigit(text) {
 		return false
@@ -436,6 +447,10 @@ func Is(text string) bool {
 	}
 	if letters > 12 {
 		return false
+	}
+	if isDashed(after) {
+		_, ok = Parse(text)
+		return ok
 	}
 	Reader{}.name(&c, before, after)
 	return c.spelling != nil && (!c.spelling.weak || len(c.fraction) == 2) && !c.isFactored(after)

@@ -38,6 +38,12 @@ func TestDetectNextInLanguages(t *testing.T) {
 		p := got[0].Scraper.SourceConfig.Pagination
 		if p == nil || p.Type != model.NextLink {
 			t.Errorf("%s: %+v", language, p)
+			continue
+		}
+		made, err := mustCompile(t, got[0].Scraper.Recipe()).Extract(Page{
+			URL: "https://shop.test/list?page=1", ContentType: "text/html", Body: []byte(page.String())})
+		if err != nil || made.Next != "https://shop.test/list?page=2" {
+			t.Errorf("%s: %q leads to %q: %v", language, p.Selector, made.Next, err)
 		}
 	}
 }

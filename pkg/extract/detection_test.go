@@ -152,8 +152,7 @@ const around = `<!doctype html><html><head><title>List</title></head><body><head
 func render(t testing.TB, item, wrap string, list []thing) string {
 	t.Helper()
 	var items, page bytes.Buffer
-	one := template.Must(template.New("item").Funcs(template.FuncMap{
-		"rest": func(n int) int { return n % 2 }}).Parse(item))
+	one := template.Must(template.New("item").Funcs(itemFuncs).Parse(item))
 	for _, x := range list {
 		if err := one.Execute(&items, x); err != nil {
 			t.Fatal(err)

@@ -86,7 +86,8 @@ func (p *probe) leavesOf(items []*html.Node) []*leaf {
 	for _, key := range order {
 		l := byPlace[key]
 		often := l.have > 1 && l.have*5 >= len(items)
-		if !often && !sharesWord(words(l.first()), formerly) { // only few items may be reduced
+		rare := sharesWord(words(l.first()), formerly) || isStruck(l.first()) // few are reduced
+		if !often && !rare {
 			continue
 		}
 		values := map[string]bool{}
@@ -111,6 +112,9 @@ func (p *probe) visit(item, n *html.Node, place string,
 		called := slices.DeleteFunc(classesOf(n), isUtility)
 		slices.Sort(called)
 		place += "/" + stepOf(n) + "#" + tree.Attr(n, "itemprop") + "." + strings.Join(called, ".")
+		if struckBy(n) == struckThrough {
+			place += struckThrough
+		}
 	}
 	text := hasOwnText(n)
 	if text {

@@ -93,8 +93,8 @@ func (n *naming) calls(l *leaf, depth int, any ...string) bool {
 }
 
 var (
-	digits = regexp.MustCompile(`^[0-9][0-9.,' ]*$`)
-	cents  = regexp.MustCompile(`^[0-9][0-9.,' ]*[.,][0-9]{2}$`)
+	digits = regexp.MustCompile(`^[0-9][0-9.,' ]*([.][-–—]+)?$`)
+	cents  = regexp.MustCompile(`^[0-9][0-9.,' ]*([.,][0-9]{2}|[.][-–—]+)$`)
 	stars  = regexp.MustCompile(`(?i)^(rated |rating:? ?)?[0-9]([.,][0-9]{1,2})?( ?(out of|/|von|sur|de|su) ?(5|10)| stars?| sterne)?[. ]*$|^(rated |rating:? ?)?[0-9]([.,][0-9]+)? (out of|von|sur) `)
 	counts = regexp.MustCompile(`^\(? ?[0-9][0-9.,]* ?[+k]?\)?( (customer |global )?(reviews?|ratings?|bewertung(en)?|avis|opiniones|votes?))?\)?$`)
 	dates  = regexp.MustCompile(`(?i)^[0-9]{4}-[0-9]{2}-[0-9]{2}|^[0-9]{1,2}[./][0-9]{1,2}[./][0-9]{2,4}|^([0-9]{1,2}\.? )?(jan|feb|mar|mär|apr|may|mai|jun|jul|aug|sep|oct|okt|nov|dec|dez)[a-zé]*\.?,? [0-9]{1,2}|^[0-9]{1,2}\.? (jan|feb|m[aä]r|apr|ma[iy]|jun|jul|aug|sep|o[ck]t|nov|de[cz])[a-zé]*\.? [0-9]{4}|^[0-9]+ (minutes?|hours?|days?|weeks?|months?) ago`)

@@ -63,13 +63,22 @@ func (s *search) ownSelector(nodes []*html.Node) string {
 	}
 	for _, prefix := range s.prefixes {
 		for _, css := range s.inner(nodes) {
-			path := xpathOf(prefix + css)
+			path := ownTextOf(prefix + css)
 			if path != "" && s.fitsAmong(prefix+css, nodes, true, hasOwnText) {
-				return path + "/text()[normalize-space()]"
+				return path
 			}
 		}
 	}
 	return ""
+}
+
+// ownTextOf returns an XPath expression for the own texts of what a selector matches, or "".
+func ownTextOf(css string) string {
+	path := xpathOf(css)
+	if path == "" {
+		return ""
+	}
+	return path + "/text()[normalize-space()]"
 }
 
 var (

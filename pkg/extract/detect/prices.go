@@ -25,7 +25,8 @@ var (
 // other are words for amounts that are not an item's price.
 var other = []string{"unit", "per", "shipping", "delivery", "save", "saving", "savings", "saved",
 	"discount", "installment", "installments", "tax", "vat", "percentage", "percent", "badge",
-	"deposit", "fee", "base", "tier", "lowest", "history", "omnibus", "parcel", "instalment"}
+	"deposit", "fee", "base", "tier", "lowest", "history", "omnibus", "parcel", "instalment",
+	"club", "member", "members", "loyalty"}
 
 // current are words for the current price.
 var current = []string{"sale", "sales", "special", "now", "current", "new", "actual",
@@ -34,10 +35,10 @@ var current = []string{"sale", "sales", "special", "now", "current", "new", "act
 // struck says whether a leaf is crossed out.
 func (n *naming) struck(l *leaf) bool {
 	for at := l.first(); at != nil && !n.items[at]; at = at.Parent {
-		switch at.Data {
-		case "del", "s", "strike":
+		switch {
+		case isStruck(at):
 			return true
-		case "ins":
+		case at.Data == "ins":
 			return false
 		}
 	}
@@ -72,25 +73,30 @@ func statesLeftOut(n *html.Node) []string {
 		}
 	}
 	return append(append(called, split(tree.Attr(n, "itemprop"))...),
-		split(tree.Attr(n, "data-hook")+" "+tree.Attr(n, "data-testid"))...)
+		split(tree.Attr(n, "data-hook")+" "+tree.Attr(n, "data-testid")+" "+
+			tree.Attr(n, "data-test")+" "+tree.Attr(n, "data-qa"))...)
 }
 
 // priced is a leaf with prices. score rates how likely they are the items' prices.
 type priced struct {
 	*leaf
 	former, maybe bool // surely and possibly before a reduction
+	aside         bool // called an amount other than the price
 	score         float64
 }
 
 // prices finds the items' prices and their prices before a reduction. A regular price is the price
 // of those items that have no other one.
 func (n *naming) prices() {
-	var all []priced
+	var leaves []*leaf
 	for _, l := range n.leaves {
 		shown := !l.isAttribute() || l.attr == "content" || strings.HasPrefix(l.attr, "data-price")
-		if n.taken[l] || !shown || !n.isPrice(l) {
-			continue
+		if !n.taken[l] && shown && n.isPrice(l) && !l.most(isReduction) {
+			leaves = append(leaves, l)
 		}
+	}
+	var all []priced
+	for _, l := range leaves {
 		p := priced{leaf: l, former: n.struck(l), maybe: n.isCalled(l, formerly)}
 		p.score = float64(l.have)
 		if n.calls(l, 1, "price", "amount", "preis", "prix", "precio", "money") {
@@ -99,8 +105,12 @@ func (n *naming) prices() {
 		if n.calls(l, 1, current...) && !p.maybe {
 			p.score *= 1.2
 		}
-		if n.calls(l, 2, other...) || l.most(isBeside) {
+		var shared bool
+		switch p.aside, shared = n.isAside(l, leaves); {
+		case p.aside || l.most(isBeside):
 			p.score /= 10
+		case shared:
+			p.score /= 2
 		}
 		if l.isAttribute() {
 			p.score /= 3
@@ -108,7 +118,15 @@ func (n *naming) prices() {
 		all = append(all, p)
 	}
 	slices.SortStableFunc(all, func(a, b priced) int { return cmp.Compare(b.score, a.score) })
-	now := n.gather(all, func(p priced) bool { return !p.former && !p.maybe })
+	regular := 0 // items whose only price may be the regular one
+	for _, p := range all {
+		if p.maybe && !p.former && !p.aside {
+			regular = max(regular, p.have)
+		}
+	}
+	now := n.gather(all, func(p priced) bool {
+		return !p.former && !p.maybe && (!p.aside || p.have > 2*regular)
+	})
 	maybe := n.gather(all, func(p priced) bool { return !p.former && p.maybe })
 	former := n.gather(all, func(p priced) bool { return p.former })
 	n.combine(now, maybe, former)
@@ -122,6 +140,54 @@ func (n *naming) prices() {
 	for _, l := range n.leaves { // other texts in a price's element are not fields
 		n.taken[l] = n.taken[l] || elements[l.first()]
 	}
+}
+
+// isAside says whether a leaf, or an element around it alone, is called an amount other than the
+// price. shared says whether an element around several amounts is called so. One of these may be
+// the price, as in price-and-shipping.
+func (n *naming) isAside(l *leaf, among []*leaf) (aside, shared bool) {
+	at := l.first()
+	for depth := range 3 {
+		if at == nil || n.items[at] && depth > 0 {
+			break
+		}
+		if sharesWord(statesLeftOut(at), other) {
+			if depth == 0 || !l.isAmong(among, depth) {
+				return true, false
+			}
+			shared = true
+		}
+		at = at.Parent
+	}
+	return false, shared
+}
+
+// isAmong says whether an element some levels above a leaf also holds another amount.
+func (l *leaf) isAmong(among []*leaf, levels int) bool {
+	for i, at := range l.nodes {
+		around := at
+		for range levels {
+			if around != nil {
+				around = around.Parent
+			}
+		}
+		if around == nil {
+			continue
+		}
+		for _, k := range among {
+			if other := k.nodes[i]; other != nil && k.values[i] != l.values[i] &&
+				holds(around, other) && !holds(at, other) && !holds(other, at) {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+// isReduction says whether a text is an amount to be taken off: -€5.00.
+func isReduction(text string) bool {
+	price, ok := amount.Parse(text)
+	return ok && price.Negative
 }
 
 // isBeside says whether a price is for something other than the item.

@@ -258,6 +258,9 @@ func (s *search) inner(nodes []*html.Node) []string {
 		return nil
 	}
 	own := common(around)
+	if slices.Contains(own, around[0].Data) {
+		own = append(own, unstruck(around)...)
+	}
 	list := slices.Clone(own)
 	var further []string
 	for level := range maxInner {

@@ -198,7 +198,7 @@ func (s *selectors) first(n *html.Node) string {
 		matches := s.all(css)
 		return len(matches) > 0 && matches[0] == n
 	}
-	own := simple(n)
+	own := append(simple(n), unstruck([]*html.Node{n})...)
 	for _, css := range own {
 		if (css != n.Data || telling[css]) && len(s.all(css)) == 1 && fits(css) {
 			return css
@@ -260,13 +260,27 @@ func (p *probe) amounts(heading *html.Node, lists []list) []model.Field {
 		}
 	}
 	now, before := p.shown(heading, lists)
-	if css := p.selectorOf(now); css != "" && !has(fields, "price") {
-		fields = append(fields, text("price", p.unreduced(css, now)))
+	if place := p.placeOf(now); place != "" && !has(fields, "price") {
+		fields = append(fields, text("price", place))
 	}
-	if css := p.crossed(before); css != "" {
-		fields = append(fields, text("listPrice", css))
+	if before != nil {
+		if css := p.crossed(before.first()); css != "" {
+			fields = append(fields, text("listPrice", css))
+		}
 	}
 	return fields
+}
+
+// placeOf returns a selector of the current price, or "".
+func (p *probe) placeOf(price *leaf) string {
+	if price == nil {
+		return ""
+	}
+	css := p.selectorOf(price.first())
+	if price.attr == ownText {
+		return ownTextOf(css)
+	}
+	return p.unreduced(css, price.first())
 }
 
 func (p *probe) selectorOf(n *html.Node) string {
@@ -300,10 +314,7 @@ func (p *probe) unreduced(css string, n *html.Node) string {
 // crossed returns a selector for a price before a reduction. It relies on what marks the price as
 // former, so it finds nothing where nothing is reduced.
 func (p *probe) crossed(n *html.Node) string {
-	if n == nil {
-		return ""
-	}
-	by := ancestor(n, named("del", "s", "strike"))
+	by := ancestor(n, isStruck)
 	if by == nil {
 		by = ancestor(n, func(at *html.Node) bool {
 			return slices.ContainsFunc(words(at),
@@ -315,7 +326,7 @@ func (p *probe) crossed(n *html.Node) string {
 	}
 	var list []string
 	for _, holder := range simple(by) {
-		former := telling[by.Data] ||
+		former := telling[by.Data] || holder == struckBy(by) ||
 			slices.ContainsFunc(split(holder),
 				func(w string) bool { return slices.Contains(formerly, w) })
 		switch {
@@ -336,37 +347,6 @@ func (p *probe) crossed(n *html.Node) string {
 	return ""
 }
 
-// shown returns the first current and former prices after the heading.
-func (p *probe) shown(heading *html.Node, lists []list) (now, before *html.Node) {
-	behind := false
-	n := naming{items: set{p.root: true}}
-	elements(p.root, func(at *html.Node) bool {
-		if at == heading {
-			behind = true
-		}
-		if now != nil && before != nil || p.isBeside(at) || inLists(lists, at) {
-			return false
-		}
-		content := textOf(at)
-		if !behind || !isAmount(at, content) || innerPrice(at, content) {
-			return true
-		}
-		l := &leaf{nodes: []*html.Node{at}, values: []string{content}, have: 1}
-		switch struck := n.struck(l); {
-		case struck && before == nil:
-			before = at
-		case !struck && now == nil:
-			now = at
-		}
-		return false
-	})
-	if now == nil && before != nil && ancestor(before, named("del", "s", "strike")) == nil &&
-		!n.calls(&leaf{nodes: []*html.Node{before}}, 2, surely...) {
-		return before, nil
-	}
-	return now, before
-}
-
 // isAmount says whether an element is a price, by its currency or its name.
 func isAmount(n *html.Node, content string) bool {
 	if amount.Is(content) || len(content) > 20 || !digits.MatchString(content) {
@@ -374,7 +354,7 @@ func isAmount(n *html.Node, content string) bool {
 	}
 	called := words(n)
 	return slices.Contains(called, "price") || cents.MatchString(content) &&
-		sharesWord(called, formerly)
+		(isStruck(n) || sharesWord(called, formerly))
 }
 
 func sharesWord(called, any []string) bool {

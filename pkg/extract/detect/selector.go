@@ -135,6 +135,9 @@ func simple(n *html.Node) []string {
 	for _, part := range modulesOf(n) {
 		list = append(list, `[class*="`+part+`"]`)
 	}
+	if struckBy(n) == struckThrough {
+		list = append(list, struckThrough)
+	}
 	list = append(list, n.Data)
 	if utilities := telling(true); len(utilities) > 0 {
 		list = append(list, n.Data+"."+strings.Join(utilities[:min(len(utilities), 3)], "."))

@@ -122,7 +122,8 @@ func isUtility(class string) bool {
 // meaningful lists class words that name an element's content, so the class is not a utility.
 var meaningful = []string{"price", "title", "name", "product", "image", "description", "date",
 	"author", "heading", "headline", "brand", "rating", "category", "company", "location", "sku",
-	"code", "author", "summary", "article", "post", "entry", "item", "card"}
+	"code", "author", "summary", "article", "post", "entry", "item", "card",
+	"through"}
 
 // namingAttributes are the attributes whose words name an element.
 var namingAttributes = []string{"class", "itemprop", "data-testid", "data-test", "data-qa",

@@ -14,8 +14,8 @@ import (
 )
 
 // sheet reads the first sheet of a spreadsheet (ECMA-376, part 1, section 18.3). Values are as
-// stored: a date is its serial number. Only numbers are spelled alike (spellNumber). It streams the sheet and keeps one row in memory, whatever
-// the file claims about itself.
+// stored: a date is its serial number. Only numbers are spelled alike (spellNumber). It streams the
+// sheet and keeps one row in memory, whatever the file claims about itself.
 type sheet struct {
 	file   *os.File // the spreadsheet, unlinked
 	part   *part    // the sheet

@@ -180,7 +180,9 @@ func (j *judging) types(now *Field) string {
 		{"objects", func(f *Field) uint64 { return f.Kinds[Object] }},
 		{"arrays", func(f *Field) uint64 { return f.Kinds[Array] }},
 	} {
-		usual := j.usual(func(f *Field) (float64, bool) { return share(kind.of(f), f.Filled()), true })
+		usual := j.usual(func(f *Field) (float64, bool) {
+			return share(kind.of(f), f.Filled()), true
+		})
 		if part := share(kind.of(now), now.Filled()); usual.leavesShare(part, now.Filled()) {
 			return fmt.Sprintf("%s of the values are %s, where it was %s", percent(part), kind.noun,
 				usual.inPercent())
@@ -282,8 +284,8 @@ func (u usual) leavesShare(part float64, of uint64) bool {
 	return u.leaves(part, freeRate, chance*deviation(u.middle(), of))
 }
 
-// falls reports whether a share of so many values is far below the range, however small that is:
-// by more than a factor, that between the range's ends, and chance.
+// falls reports whether a share of so many values is far below the range, however small that is. It
+// may be so by freeFall, by the factor between the range's ends, and by chance.
 func (u usual) falls(part float64, of uint64) bool {
 	return u.runs >= FewestBefore && part*max(freeFall, u.high/u.low) < u.low &&
 		part < u.low-chance*deviation(u.low, of)

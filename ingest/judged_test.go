@@ -1,13 +1,19 @@
 package ingest
 
 import (
+	"fmt"
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"shoal.dev/shoal/controlplane/client"
 	"shoal.dev/shoal/controlplane/client/clienttest"
+	"shoal.dev/shoal/pkg/ids"
 	"shoal.dev/shoal/pkg/model"
+	"shoal.dev/shoal/pkg/profile"
+	"shoal.dev/shoal/pkg/rowstore"
+	"shoal.dev/shoal/pkg/rowstore/sqlite"
 )
 
 // A run of kept bodies is compared with the runs before it. With a selector that finds little it is
@@ -63,4 +69,49 @@ func TestOddReExtractIsHeld(t *testing.T) {
 			}
 		}
 	})
+}
+
+// BenchmarkStoredSums measures how long a judgement reads the sums of a page with a row of ten
+// fields, from SQLite.
+func BenchmarkStoredSums(b *testing.B) {
+	const pages = 20_000
+	store, err := sqlite.Open(sqlite.Config{Dir: b.TempDir()})
+	if err != nil {
+		b.Fatal(err)
+	}
+	defer func() {
+		if err := store.Close(); err != nil {
+			b.Error(err)
+		}
+	}()
+	source := ids.Random{Now: time.Now}
+	job := rowstore.Job{ID: source.New(), Customer: "ann", Group: source.New(),
+		Scraper: source.New(), Started: 1}
+	var sums profile.Sums
+	var writes []rowstore.PageWrite
+	for at := range pages {
+		row := `{"x":1`
+		for field := range 9 {
+			row += fmt.Sprintf(`,"field%d":"text %d of page %d"`, field, field, at)
+		}
+		page := &model.Page{Job: job.ID, Unit: model.Unit{Seq: uint32(at)}, Fetch: source.New(),
+			Outcome: model.Delivered, At: 1, Last: true, URL: fmt.Sprint("https://shop.test/", at),
+			Rows: [][]byte{[]byte(row + "}")}}
+		sumRows(page, &sums)
+		completeRows(page, job)
+		if writes = append(writes, rowstore.PageWrite{Job: job, Page: page}); len(writes) < 1_000 {
+			continue
+		}
+		if _, err := store.PutPages(b.Context(), writes); err != nil {
+			b.Fatal(err)
+		}
+		writes = writes[:0]
+	}
+	for b.Loop() {
+		read, err := client.StoredSums(b.Context(), store, job.ID)
+		if err != nil || read == nil || read.Rows != pages {
+			b.Fatal(read, err)
+		}
+	}
+	b.ReportMetric(float64(b.Elapsed().Microseconds())/float64(b.N)/pages, "µs/page")
 }

@@ -134,13 +134,14 @@ func (c *ReExtractConfig) step(ctx context.Context, item work.Item) (work.Outcom
 	c.Point("work.reextract.after_seal")
 	judging := client.Judging{Store: c.Store, History: c.History, Within: client.JudgedWithin,
 		Logger: c.Logger}
-	odd := ""
+	verdict := client.Verdict{}
 	if client.IsWhole(view, r.from) {
-		if odd, err = judging.JudgeInTime(ctx, view, job); err != nil {
+		if verdict, err = judging.JudgeInTime(ctx, view, job); err != nil {
 			return work.Outcome{}, err
 		}
 	}
-	return c.end(ctx, client.EndReExtract{Job: job.ID, Done: r.tally.done(), Odd: odd})
+	return c.end(ctx, client.EndReExtract{Job: job.ID, Done: r.tally.done(), Odd: verdict.Odd,
+		Unjudged: verdict.Unjudged})
 }
 
 func (c *ReExtractConfig) end(ctx context.Context, how client.EndReExtract) (work.Outcome, error) {

@@ -2737,6 +2737,7 @@ export interface components {
             duration: number | null;
             /** @description Links that ended with an error */
             errorLinks: number;
+            /** @description Why the run failed, or was not compared with earlier runs of its group with quarantine */
             errorMessage: string | null;
             /**
              * Format: date-time
@@ -3005,7 +3006,7 @@ export interface components {
             /** @description Micros, millionths of a euro */
             chargedMicros: number;
             errorLinks: number;
-            /** @description Why the run failed or is held back */
+            /** @description Why the run failed, is held back or was not checked */
             errorMessage?: string;
             jobId: string;
             pages: number;

@@ -23,6 +23,7 @@ type (
 	ReExtracted      = command.ReExtracted
 	AdvanceReExtract = command.AdvanceReExtractPayload
 	EndReExtract     = command.EndReExtractPayload
+	Verdict          = command.Verdict
 )
 
 // Bounds of uploads.

@@ -48,22 +48,23 @@ type Recorded interface {
 	EachRecord(ctx context.Context, job ids.ID, visit func(rowstore.Record) error) error
 }
 
-// JudgeInTime returns why a sealed run is to be held back; "": it is not. A run that takes longer
-// than Within is not held back, and a warning is logged.
-func (l Judging) JudgeInTime(ctx context.Context, view *View, job *Job) (string, error) {
+// JudgeInTime judges a sealed run. One that takes longer than Within is not held back: the verdict
+// says that it is not judged, and a warning is logged.
+func (l Judging) JudgeInTime(ctx context.Context, view *View, job *Job) (Verdict, error) {
 	judged, cancel := context.WithTimeout(ctx, l.Within)
 	defer cancel()
 	why, err := l.judge(judged, view, job)
 	if err != nil && judged.Err() != nil && ctx.Err() == nil {
 		l.Logger.Warn("a run took too long to be judged, and is not held back", "job", job.ID,
 			"pages", job.Pages, "within", l.Within)
-		return "", nil
+		return Verdict{Unjudged: "it was not compared with earlier runs: that took too long"}, nil
 	}
-	return why, err
+	return Verdict{Odd: why}, err
 }
 
-// judge compares a run with earlier runs of its scraper that completed and are not held back. It
-// never compares with reruns or runs of kept bodies.
+// judge returns why a run is to be held back; "": it is not. It compares the run with earlier runs
+// of its scraper that completed and are not held back. It never compares with reruns or runs of
+// kept bodies.
 func (l Judging) judge(ctx context.Context, view *View, job *Job) (string, error) {
 	if !IsJudged(view, job) {
 		return "", nil

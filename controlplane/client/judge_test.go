@@ -136,7 +136,8 @@ func (j *judgedRuns) runOf(rows, fields int, price string) ids.ID {
 func (j *judgedRuns) judged(job ids.ID, want string) string {
 	j.t.Helper()
 	view := j.client.View()
-	why, err := j.judging.JudgeInTime(j.t.Context(), view, view.Job(job))
+	verdict, err := j.judging.JudgeInTime(j.t.Context(), view, view.Job(job))
+	why := verdict.Odd
 	if err != nil || !strings.HasPrefix(why, want) || (want == "") != (why == "") {
 		j.t.Errorf("judged %q, %v, want %q", why, err, want)
 	}
@@ -267,8 +268,9 @@ func TestJudgementsThatFail(t *testing.T) {
 	view := j.client.View()
 	hangs := j.judging
 	hangs.Store, hangs.Within = hanging{}, time.Nanosecond
-	if why, err := hangs.JudgeInTime(t.Context(), view, view.Job(odd)); why != "" || err != nil {
-		t.Errorf("a row store that hangs: %q, %v", why, err)
+	late := client.Verdict{Unjudged: "it was not compared with earlier runs: that took too long"}
+	if got, err := hangs.JudgeInTime(t.Context(), view, view.Job(odd)); got != late || err != nil {
+		t.Errorf("a row store that hangs: %+v, %v", got, err)
 	}
 	over, end := context.WithCancel(t.Context())
 	end()
@@ -285,7 +287,8 @@ func TestJudgementsThatFail(t *testing.T) {
 	j.newScraper("t")
 	first := j.run(9, "10")
 	view = j.client.View()
-	if why, err := fails.JudgeInTime(t.Context(), view, view.Job(first)); why != "" || err != nil {
-		t.Errorf("the first run of a scraper: %q, %v", why, err)
+	got, err := fails.JudgeInTime(t.Context(), view, view.Job(first))
+	if got != (client.Verdict{}) || err != nil {
+		t.Errorf("the first run of a scraper: %+v, %v", got, err)
 	}
 }

@@ -8,8 +8,9 @@ type Number uint64
 // isbnPrefix is the GTIN prefix of books.
 const isbnPrefix = 978
 
-// ParseNumber parses a GTIN of 8, 12, 13 or 14 digits, or an ISBN of 10 or 13. It ignores spaces
-// and hyphens between digits. It is false if the check digit is wrong. It is also false for numbers
+// ParseNumber parses a GTIN of 8, 12, 13 or 14 digits, or an ISBN of 10 or 13. Eleven digits are a
+// UPC of twelve, stored as a number and so without its zero. It ignores spaces and hyphens between
+// digits. It is false if the check digit is wrong. It is also false for numbers
 // that identify no product: zeros, and numbers for internal use by shops and coupons.
 func ParseNumber(text string) (Number, bool) {
 	var digits [14]byte
@@ -33,7 +34,7 @@ func ParseNumber(text string) (Number, bool) {
 	switch n {
 	case 10:
 		return ofISBN(digits[:10])
-	case 8, 12, 13, 14:
+	case 8, 11, 12, 13, 14:
 		return ofDigits(digits[:n])
 	}
 	return 0, false

@@ -8,9 +8,10 @@ import (
 )
 
 // The encoding of sums begins with its version. Numbers are uvarints, except that fractions and
-// hashes are 8 bytes, little-endian. The first version had no buckets.
+// hashes are 8 bytes, little-endian. The first version had no buckets, the second no truths.
 const (
-	version       = 2
+	version       = 3
+	withoutTruths = 2
 	withoutBucket = 1
 )
 
@@ -96,6 +97,9 @@ func (f *Field) append(to []byte, most, mostBuckets int) []byte {
 			to = binary.AppendUvarint(to, count)
 		}
 	}
+	if f.Kinds[Boolean] > 0 {
+		to = f.truths.append(to)
+	}
 	if f.Numbers() > 0 {
 		to = appendFloat(to, f.Min)
 		if !one {
@@ -116,6 +120,14 @@ func (f *Field) append(to []byte, most, mostBuckets int) []byte {
 		to = binary.LittleEndian.AppendUint64(to, hash)
 	}
 	return to
+}
+
+// append encodes the count from 1 on; 0: it is unknown.
+func (t truths) append(to []byte) []byte {
+	if t.unknown {
+		return append(to, 0)
+	}
+	return binary.AppendUvarint(to, t.count+1)
 }
 
 // append encodes the buckets, or that there are none if they are unknown.
@@ -142,7 +154,7 @@ func appendFloat(to []byte, number float64) []byte {
 func Decode(encoded []byte) (*Sums, error) {
 	r := reader{left: encoded}
 	of := r.byte()
-	if of != version && of != withoutBucket {
+	if of < withoutBucket || of > version {
 		return nil, errSums
 	}
 	s := &Sums{Rows: r.number(), More: r.byte() == 1}
@@ -170,6 +182,9 @@ func (f *Field) read(r *reader, of byte) {
 		if head&(1<<kind) != 0 {
 			f.Kinds[kind] = r.number()
 		}
+	}
+	if f.Kinds[Boolean] > 0 {
+		f.truths.read(r, of, f.Kinds[Boolean])
 	}
 	if f.Numbers() > 0 {
 		f.Min = r.float()
@@ -199,6 +214,18 @@ func (f *Field) read(r *reader, of byte) {
 	for range hashes {
 		f.values.hashes = append(f.values.hashes, r.word())
 	}
+}
+
+// read decodes the truths of some booleans.
+func (t *truths) read(r *reader, of byte, booleans uint64) {
+	counted := uint64(0)
+	if of > withoutTruths {
+		counted = r.number()
+	}
+	if t.unknown = counted == 0; !t.unknown {
+		t.count = counted - 1
+	}
+	r.failed = r.failed || t.count > booleans
 }
 
 // read decodes the buckets of some numbers.

@@ -51,6 +51,8 @@ const (
 	freeMean    = 0.8 // a factor of 2.2
 	freeLength  = 0.5 // a factor of 1.6
 	freeVariety = 1.1 // a factor of 3
+	// freeFall is the factor to which small shares may fall. It is not a logarithm.
+	freeFall = 3
 	// chance is how many standard deviations count as chance
 	chance = 4
 )
@@ -103,7 +105,7 @@ type judging struct {
 	run    *Sums
 	before []*Sums
 	name   string
-	other  bool // the run has another number of rows, and so another variety
+	other  bool // the run has another number of values, and so another variety
 }
 
 // of returns the field in sums, or an empty one if it is missing.
@@ -125,21 +127,20 @@ func (j *judging) field() (odd []Oddity) {
 		return share(j.of(s).Filled(), s.Rows), s.Rows > 0
 	})
 	rate := share(now.Filled(), j.run.Rows)
-	if fill.leaves(rate, freeRate, chance*deviation(fill.middle(), j.run.Rows)) {
-		add(FillRate, "%.0f%% of the rows have a value, where it was %s", 100*rate,
-			fill.inWords(percentOf, "%.0f%%"))
+	if fill.leavesShare(rate, j.run.Rows) || fill.falls(rate, j.run.Rows) {
+		add(FillRate, "%s of the rows have a value, where it was %s", percent(rate),
+			fill.inPercent())
+		j.other = true
 	}
 	if now.Filled() < fewestValues {
 		return odd
 	}
-	numeric := j.usual(func(f *Field) (float64, bool) {
-		return share(f.Numbers(), f.Filled()), true
-	})
-	numbers := share(now.Numbers(), now.Filled())
-	if numeric.leaves(numbers, freeRate, chance*deviation(numeric.middle(), now.Filled())) {
-		add(Types, "%.0f%% of the values are numbers, where it was %s", 100*numbers,
-			numeric.inWords(percentOf, "%.0f%%"))
+	if text := j.types(now); text != "" {
+		add(Types, "%s", text)
 		return odd // which changes all other aspects, too
+	}
+	if text := j.truths(now); text != "" {
+		add(Values, "%s", text)
 	}
 	few := chance / math.Sqrt(float64(now.Filled()))
 	if mean, is := meanOf(now); is {
@@ -165,6 +166,47 @@ func (j *judging) field() (odd []Oddity) {
 				func(v float64) float64 { return 100 * math.Exp(v) }, "%.0f"))
 	}
 	return odd
+}
+
+// types says which kind of values has another share than before; "": none has.
+func (j *judging) types(now *Field) string {
+	for _, kind := range [...]struct {
+		noun string
+		of   func(f *Field) uint64
+	}{
+		{"numbers", (*Field).Numbers},
+		{"texts", func(f *Field) uint64 { return f.Kinds[Text] + f.Kinds[Numeric] }},
+		{"booleans", func(f *Field) uint64 { return f.Kinds[Boolean] }},
+		{"objects", func(f *Field) uint64 { return f.Kinds[Object] }},
+		{"arrays", func(f *Field) uint64 { return f.Kinds[Array] }},
+	} {
+		usual := j.usual(func(f *Field) (float64, bool) {
+			return share(kind.of(f), f.Filled()), true
+		})
+		if part := share(kind.of(now), now.Filled()); usual.leavesShare(part, now.Filled()) {
+			return fmt.Sprintf("%s of the values are %s, where it was %s", percent(part), kind.noun,
+				usual.inPercent())
+		}
+	}
+	return ""
+}
+
+// truths says that another share of the booleans is true than before; "": it is not so.
+func (j *judging) truths(now *Field) string {
+	usual, booleans := j.usual(truthOf), now.Kinds[Boolean]
+	part, is := truthOf(now)
+	if !is || !usual.leavesShare(part, booleans) && !usual.falls(part, booleans) &&
+		!usual.opposite().falls(1-part, booleans) {
+		return ""
+	}
+	return fmt.Sprintf("%s of the booleans are true, where it was %s", percent(part),
+		usual.inPercent())
+}
+
+// truthOf returns the share of a field's booleans that are true.
+func truthOf(f *Field) (float64, bool) {
+	booleans := f.Kinds[Boolean]
+	return share(f.truths.count, booleans), booleans >= fewestValues && !f.truths.unknown
 }
 
 // usual returns the usual range for a field, from runs with enough values.
@@ -200,7 +242,16 @@ func span(low, high string) string {
 // countOf is what logOf was made of.
 func countOf(log float64) float64 { return math.Exp(log) - 1 }
 
-func percentOf(share float64) float64 { return 100 * share }
+// inPercent writes a range of shares.
+func (u usual) inPercent() string { return span(percent(u.low), percent(u.high)) }
+
+// percent writes a share. Of small shares and small rests it gives a decimal.
+func percent(share float64) string {
+	if rest := min(share, 1-share); rest > 0 && rest < 0.02 {
+		return fmt.Sprintf("%.1f%%", 100*share)
+	}
+	return fmt.Sprintf("%.0f%%", 100*share)
+}
 
 func usualOf(before []*Sums, of func(s *Sums) (float64, bool)) (u usual) {
 	for _, s := range before {
@@ -227,6 +278,21 @@ func (u usual) leaves(value, free, chance float64) bool {
 	room := max(free, u.high-u.low, chance)
 	return value < u.low-room || value > u.high+room
 }
+
+// leavesShare reports whether a share of so many values is outside the range.
+func (u usual) leavesShare(part float64, of uint64) bool {
+	return u.leaves(part, freeRate, chance*deviation(u.middle(), of))
+}
+
+// falls reports whether a share of so many values is far below the range, however small that is. It
+// may be so by freeFall, by the factor between the range's ends, and by chance.
+func (u usual) falls(part float64, of uint64) bool {
+	return u.runs >= FewestBefore && part*max(freeFall, u.high/u.low) < u.low &&
+		part < u.low-chance*deviation(u.low, of)
+}
+
+// opposite returns the range of what is missing to 1.
+func (u usual) opposite() usual { return usual{low: 1 - u.high, high: 1 - u.low, runs: u.runs} }
 
 func share(part, of uint64) float64 {
 	if of == 0 {

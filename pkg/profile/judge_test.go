@@ -28,6 +28,8 @@ type siteField struct {
 	numeric float64 // share of values that are numbers
 	length  float64 // of texts
 	variety int     // number of distinct values
+	other   Kind    // Boolean, Object or Array instead of Text
+	truth   float64 // share of booleans that are true
 }
 
 func newSite(seed uint64) *site {
@@ -43,6 +45,8 @@ func newSite(seed uint64) *site {
 		if s.IntN(2) == 0 {
 			f.mean, f.spread = math.Exp(8*s.Float64()), 0.1+s.Float64()
 			f.drift, f.numeric = 0.02*(s.Float64()-0.5), 0.9+0.1*s.Float64()
+		} else if s.IntN(3) == 0 {
+			f.other, f.truth = []Kind{Boolean, Object, Array}[s.IntN(3)], s.Float64()
 		}
 		s.fields = append(s.fields, f)
 	}
@@ -71,15 +75,31 @@ func (s *site) field(f *siteField, rows uint64) *Field {
 		if s.Float64() >= f.fill {
 			continue
 		}
-		if s.Float64() < f.numeric {
+		switch {
+		case f.other == Boolean:
+			made.Kinds[Boolean]++
+			if s.Float64() < f.truth {
+				made.truths.count++
+			}
+			continue
+		case f.other != Text:
+			made.Kinds[f.other]++
+		case s.Float64() < f.numeric:
 			number := f.mean * math.Exp(f.spread*s.NormFloat64()-f.spread*f.spread/2)
 			made.addNumbers(1, number, number, number)
 			made.Kinds[Number]++
-		} else {
+		default:
 			made.Kinds[Text]++
 			made.Length += uint64(length * (0.5 + s.Float64()))
 		}
 		values[uint64(s.IntN(f.variety))] = struct{}{}
+	}
+	if truths, all := made.truths.count, made.Kinds[Boolean]; all > 0 {
+		for is, count := range []uint64{all - truths, truths} {
+			if count > 0 {
+				made.values.add(uint64(is + 1))
+			}
+		}
 	}
 	for range values {
 		s.number++
@@ -105,6 +125,37 @@ var faults = []struct {
 	{"a field is gone", func(s *site, sums *Sums) bool {
 		f := s.some(sums, func(f *Field) bool { return f.Filled()*10 > sums.Rows*4 })
 		sums.Fields = slices.DeleteFunc(sums.Fields, func(g *Field) bool { return f == g })
+		return f.Name != ""
+	}},
+	{"a sparse field is gone", func(s *site, sums *Sums) bool {
+		f := s.some(sums, func(f *Field) bool {
+			return f.Filled() >= 30 && f.Filled()*10 < sums.Rows*4
+		})
+		sums.Fields = slices.DeleteFunc(sums.Fields, func(g *Field) bool { return f == g })
+		return f.Name != ""
+	}},
+	{"another kind", func(s *site, sums *Sums) bool {
+		f := s.some(sums, func(f *Field) bool { return f.Filled() >= 12 })
+		kinds := slices.DeleteFunc(Kinds(), func(k Kind) bool { return f.Kinds[k] > 0 })
+		kind, count := kinds[s.IntN(len(kinds))], f.Filled()
+		*f = Field{Name: f.Name, values: f.values}
+		if kind == Numeric || kind == Number {
+			f.addNumbers(count, 7, 7, 7*float64(count))
+		}
+		if kind == Numeric || kind == Text {
+			f.Length = 12 * count
+		}
+		f.Kinds[kind] = count
+		return f.Name != ""
+	}},
+	{"all of them false", func(s *site, sums *Sums) bool {
+		f := s.some(sums, func(f *Field) bool { return f.truths.count >= 30 })
+		f.truths.count, f.values = 0, sketch{hashes: []uint64{1}}
+		return f.Name != ""
+	}},
+	{"all of them true", func(s *site, sums *Sums) bool {
+		f := s.some(sums, func(f *Field) bool { return f.Kinds[Boolean] >= f.truths.count+30 })
+		f.truths.count, f.values = f.Kinds[Boolean], sketch{hashes: []uint64{2}}
 		return f.Name != ""
 	}},
 	{"a number is a text", func(s *site, sums *Sums) bool {
@@ -150,6 +201,7 @@ func shrink(sums *Sums, times float64) bool {
 		for kind := range f.Kinds {
 			f.Kinds[kind] = scale(f.Kinds[kind])
 		}
+		f.truths.count = min(scale(f.truths.count), f.Kinds[Boolean])
 		f.Sum, f.Length = f.Sum*times, scale(f.Length)
 	}
 	return true
@@ -273,6 +325,58 @@ func TestJudge(t *testing.T) {
 	} {
 		if got := Judge(c.run, before); !slices.Equal(got, c.want) {
 			t.Errorf("%s: %v, want %v", name, got, c.want)
+		}
+	}
+	of := func(value func(n int) string) *Sums {
+		s := &Sums{}
+		for n := range 1_000 {
+			s.Add(fmt.Appendf(nil, `{"title":"A title"%s}`, value(n)))
+		}
+		return s
+	}
+	always := func(value string) *Sums {
+		return of(func(int) string { return `,"x":` + value })
+	}
+	sometimes := func(share int, value, other string) *Sums {
+		return of(func(n int) string {
+			if n%1_000 < share {
+				return value
+			}
+			return other
+		})
+	}
+	for name, c := range map[string]struct {
+		before, run *Sums
+		want        string
+	}{
+		"sparse, then never": {sometimes(190, `,"x":1`, ""), always("null"),
+			"0% of the rows have a value, where it was 19%"},
+		"sparse, then hardly ever": {sometimes(190, `,"x":1`, ""), sometimes(14, `,"x":1`, ""),
+			"1.4% of the rows have a value, where it was 19%"},
+		"sparse, then less": {sometimes(190, `,"x":1`, ""), sometimes(70, `,"x":1`, ""), ""},
+		"hardly ever":       {sometimes(15, `,"x":1`, ""), always("null"), ""},
+		"booleans, then texts": {always("true"), always(`"yes"`),
+			"100% of the values are texts, where it was 0%"},
+		"arrays, then texts": {always("[1]"), always(`"1, 2"`),
+			"100% of the values are texts, where it was 0%"},
+		"texts, then objects": {always(`"x"`), always(`{"a":1}`),
+			"0% of the values are texts, where it was 100%"},
+		"objects, then arrays": {always(`{}`), always(`[]`),
+			"0% of the values are objects, where it was 100%"},
+		"booleans, then objects": {always("false"), always(`{}`),
+			"0% of the values are booleans, where it was 100%"},
+		"numbers, then texts of numbers": {always("1"), always(`"1"`),
+			"100% of the values are texts, where it was 0%"},
+		"half true, then none": {sometimes(500, `,"x":true`, `,"x":false`), always("false"),
+			"0% of the booleans are true, where it was 50%"},
+		"nearly all true, then all": {sometimes(960, `,"x":true`, `,"x":false`), always("true"),
+			"100% of the booleans are true, where it was 96%"},
+		"half true, then more": {sometimes(500, `,"x":true`, `,"x":false`),
+			sometimes(650, `,"x":true`, `,"x":false`), ""},
+	} {
+		got := Judge(c.run, []*Sums{c.before, c.before, c.before})
+		if len(got) != len(c.want[:min(len(c.want), 1)]) || len(got) > 0 && got[0].Text != c.want {
+			t.Errorf("%s: %v, want %s", name, got, c.want)
 		}
 	}
 	if odd := Judge(&Sums{}, before[:FewestBefore-1]); odd != nil {

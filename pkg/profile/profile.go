@@ -57,6 +57,7 @@ type Field struct {
 	Min, Max, Sum float64
 	Length        uint64 // bytes of all texts together
 
+	truths  truths
 	row     uint64 // row in which it was last found
 	values  sketch
 	buckets buckets
@@ -181,6 +182,9 @@ func (f *Field) add(value string) {
 		f.bucket(number, 1)
 		f.addNumbers(1, number, number, number)
 	}
+	if value == "true" {
+		f.truths.count++
+	}
 	f.Kinds[kind]++
 	f.values.add(xxh3.HashString(value))
 }
@@ -231,11 +235,23 @@ func (s *Sums) Merge(other *Sums) {
 		f.mergeBuckets(from)
 		f.addNumbers(from.Numbers(), from.Min, from.Max, from.Sum)
 		f.Length += from.Length
+		f.truths.merge(from.truths)
 		for kind, count := range from.Kinds {
 			f.Kinds[kind] += count
 		}
 		f.values.merge(&from.values)
 	}
+}
+
+// truths counts the booleans that are true.
+type truths struct {
+	count uint64
+	// unknown says that an older program summed up some booleans without counting the true ones
+	unknown bool
+}
+
+func (t *truths) merge(from truths) {
+	t.count, t.unknown = t.count+from.count, t.unknown || from.unknown
 }
 
 // sketch holds the least hashes of values, each once, ascending. It has all hashes below the bound,

@@ -27,6 +27,9 @@ func told(s *Sums) map[string]string {
 		distinct, exact := f.Distinct()
 		texts[f.Name] = fmt.Sprint(f.Kinds, f.Min, f.Max, f.Sum, f.Length, distinct, exact,
 			f.Histogram())
+		if f.Kinds[Boolean] > 0 {
+			texts[f.Name] += fmt.Sprint(" ", f.truths)
+		}
 	}
 	return texts
 }
@@ -42,7 +45,7 @@ func TestSums(t *testing.T) {
 		"stock": fmt.Sprint("[0 0 3 0 0 0] -0.5 ", math.MaxFloat64, " ", math.MaxFloat64,
 			" 0 3 true [{-0.515625 -0.5 1} {3 3.0625 1} {", math.Ldexp(63, 1018), " ",
 			math.MaxFloat64, " 1}]"),
-		"sale": "[0 0 0 2 0 0] 0 0 0 0 2 true []",
+		"sale": "[0 0 0 2 0 0] 0 0 0 0 2 true [] {1 false}",
 		"tags": "[0 0 0 0 0 1] 0 0 0 0 1 true []",
 		"more": "[0 0 0 0 1 0] 0 0 0 0 1 true []",
 	}
@@ -63,7 +66,7 @@ func TestSumsMerge(t *testing.T) {
 				rapid.ID).Draw(t, "members")
 			for i, name := range members {
 				members[i] = fmt.Sprintf(`%q:%s`, name, rapid.SampledFrom([]string{`"x"`, `"1"`,
-					`2`, `-3`, `null`, `true`, `[1]`, `{}`}).Draw(t, "value"))
+					`2`, `-3`, `null`, `true`, `false`, `[1]`, `{}`}).Draw(t, "value"))
 			}
 			return "{" + strings.Join(members, ",") + "}"
 		})
@@ -81,6 +84,31 @@ func TestSumsMerge(t *testing.T) {
 			t.Fatal(diff)
 		}
 	})
+}
+
+// secondVersion encodes {"sale":true}, {"sale":false} in the second version.
+const secondVersion = "\x02\x02\x00\x01\x04sale\x88\x02\x02)v\vu\x12ջ@\x82\xe6\x16\x03\xbe\x1b\xe7C"
+
+// TestSumsWithoutTruths: an older program did not count the booleans that are true. Nor does a sum
+// know their number if it includes that program's.
+func TestSumsWithoutTruths(t *testing.T) {
+	read, err := Decode([]byte(secondVersion))
+	if err != nil {
+		t.Fatal(err)
+	}
+	merged := sumOf(`{"sale":true}`)
+	merged.Merge(read)
+	for want, s := range map[string]*Sums{
+		"[0 0 0 2 0 0] 0 0 0 0 2 true [] {0 true}": read,
+		"[0 0 0 3 0 0] 0 0 0 0 2 true [] {1 true}": merged} {
+		if got := told(s)["sale"]; got != want {
+			t.Errorf("%s, want %s", got, want)
+		}
+		again, err := Decode(s.Append(nil))
+		if err != nil || !again.Fields[0].truths.unknown {
+			t.Errorf("read back: %+v, %v", again, err)
+		}
+	}
 }
 
 // TestReset: reused sums are like new ones, whatever they held.

@@ -20,6 +20,7 @@ type csvReader struct {
 	from  *bufio.Reader
 	table *table
 	comma byte // separator of values; 0: the first row has not been read
+	told  byte // separator that the file names; 0: none
 	row   int  // number of the current row, from 1; empty rows count
 	bytes int  // of the row so far
 	text  []byte
@@ -75,6 +76,13 @@ func (c *csvReader) readHead() error {
 		if err := c.readRow(); err != nil {
 			return err
 		}
+		told, err := c.tellsComma()
+		if err != nil {
+			return err
+		}
+		if told {
+			continue
+		}
 		names, separators := c.split()
 		if len(c.text) > separators && !namesNothing(names) {
 			if err := c.refuseOther(names); err != nil {
@@ -84,6 +92,25 @@ func (c *csvReader) readHead() error {
 		}
 		c.comma = 0 // the next row determines the separator
 	}
+}
+
+// tellsComma reports whether a first row is no names, but names the separator, as Excel reads it:
+// sep=; or sep=,
+func (c *csvReader) tellsComma() (bool, error) {
+	const mark = "sep="
+	if c.told != 0 || len(c.text) <= len(mark) ||
+		!strings.EqualFold(string(c.text[:len(mark)]), mark) {
+		return false, nil
+	}
+	switch comma := string(c.text[len(mark):]); {
+	case comma == "," || comma == ";":
+		c.told = comma[0]
+		return true, nil
+	case utf8.RuneCountInString(comma) == 1:
+		return false, refuseRow(c.row, "it says that %q separates values: save the file with "+
+			"commas or semicolons", comma)
+	}
+	return false, nil
 }
 
 // refuseOther refuses a file in another format, whose rows would be read as something else. UTF-16
@@ -106,19 +133,13 @@ func (c *csvReader) notUTF8() error {
 	return refuseRow(c.row, "it is not UTF-8: save the file as UTF-8")
 }
 
-// split makes names of a first row, in which both separators end values. The more frequent one
-// outside of quotes is the separator; the other one is text.
+// split makes names of a first row, in which both separators end values. One is the separator; the
+// other one is text.
 func (c *csvReader) split() (names []string, separators int) {
-	commas := 0
-	for _, end := range c.ends[:len(c.ends)-1] {
-		if c.text[end-1] == ',' {
-			commas++
-		}
-	}
 	separators = len(c.ends) - 1
-	comma := byte(';')
-	if commas >= separators-commas {
-		comma = ','
+	comma := c.told
+	if comma == 0 {
+		comma = c.findComma()
 	}
 	if len(c.text) > separators {
 		c.comma = comma
@@ -133,6 +154,26 @@ func (c *csvReader) split() (names []string, separators int) {
 		}
 	}
 	return names, separators
+}
+
+// findComma returns the separator of a first row: the more frequent one outside of quotes. A comma
+// before a space counts half, because names have such: "price, EUR". The semicolon wins a tie.
+func (c *csvReader) findComma() byte {
+	commas, semicolons := 0, 0 // in halves
+	for _, end := range c.ends[:len(c.ends)-1] {
+		switch {
+		case c.text[end-1] == ';':
+			semicolons += 2
+		case end < len(c.text) && c.text[end] == ' ':
+			commas++
+		default:
+			commas += 2
+		}
+	}
+	if commas > semicolons || semicolons == 0 {
+		return ','
+	}
+	return ';'
 }
 
 // places in a row

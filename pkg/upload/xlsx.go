@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"math"
 	"os"
 	"strconv"
 	"strings"
@@ -13,8 +14,8 @@ import (
 )
 
 // sheet reads the first sheet of a spreadsheet (ECMA-376, part 1, section 18.3). Values are as
-// stored: a date is its serial number. It streams the sheet and keeps one row in memory, whatever
-// the file claims about itself.
+// stored: a date is its serial number. Only numbers are spelled alike (spellNumber). It streams the
+// sheet and keeps one row in memory, whatever the file claims about itself.
 type sheet struct {
 	file   *os.File // the spreadsheet, unlinked
 	part   *part    // the sheet
@@ -189,7 +190,10 @@ func (s *sheet) cell(kind string) (string, error) {
 			if t.Name.Local != "c" {
 				continue
 			}
-			if kind != "s" || text == "" {
+			switch {
+			case kind == "" || kind == "n":
+				return spellNumber(text), nil
+			case kind != "s" || text == "":
 				return text, nil
 			}
 			at, err := strconv.Atoi(text)
@@ -211,6 +215,36 @@ func (s *sheet) cell(kind string) (string, error) {
 			}
 		}
 	}
+}
+
+// Bounds of the numbers that are spelled anew.
+const (
+	// mostNumber is the first integer that a float64 may not tell from the next.
+	mostNumber = 1 << 53
+	// leastNumber keeps small numbers from becoming rows of zeros.
+	leastNumber = 1e-6
+	// plainBytes is the most bytes that 15 digits, a point and a sign take.
+	plainBytes = 17
+)
+
+// spellNumber spells a number of a cell in plain digits, so that keys are equal whichever program
+// wrote them. Java spells 7 as 7.0 and 12345678 as 1.2345678E7; Excel spells 19.9 as
+// 19.899999999999999. The number stays the same float64. Other spellings stay, with their zeros.
+func spellNumber(text string) string {
+	switch {
+	case strings.HasPrefix(text, "0") && !strings.HasPrefix(text, "0."): // a leading zero is kept
+		return text
+	case strings.HasSuffix(text, ".0"), strings.ContainsAny(text, "eE"):
+	case len(text) > plainBytes && strings.Contains(text, "."):
+	default:
+		return text
+	}
+	number, err := strconv.ParseFloat(text, 64)
+	size := math.Abs(number)
+	if err != nil || size >= mostNumber || number != 0 && size < leastNumber {
+		return text
+	}
+	return strconv.FormatFloat(number, 'f', -1, 64)
 }
 
 // sharedText returns a shared text by its number. Disk errors are not the file's fault.

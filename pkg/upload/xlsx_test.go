@@ -98,6 +98,35 @@ func TestSheetsAsTheyCome(t *testing.T) {
 	}
 }
 
+// TestNumbersAreSpelledAlike, whichever program wrote them. What is no spelling of a program stays.
+func TestNumbersAreSpelledAlike(t *testing.T) {
+	for written, want := range map[string]string{
+		"7.0": "7", "-7.0": "-7", "0.0": "0", "4.006381333931E12": "4006381333931", // Java
+		"3.6000291452E10": "36000291452", "1.23456789E7": "12345678.9", "1.0E-4": "0.0001",
+		"9.007199254740991E15": "9007199254740991", "-1.5E7": "-15000000",
+		"9.007199254740992E15": "9.007199254740992E15", "1.0E-7": "1.0E-7",
+		"19.899999999999999": "19.9", "1.1000000000000001": "1.1", "1E-4": "0.0001", // Excel
+		"0.30000000000000004": "0.30000000000000004", "4006381333931": "4006381333931",
+		"1E+25": "1E+25", "1E+400": "1E+400", "19.9": "19.9",
+		"12345678901234567890": "12345678901234567890", "7.00": "7.00", "19.90": "19.90",
+		"007": "007", "007.0": "007.0", "00E1": "00E1", "0x1p3.0": "0x1p3.0", "1.2.0": "1.2.0",
+		"Else": "Else",
+	} {
+		for _, kind := range []string{"", ` t="n"`} {
+			rows := `<row><c><v>1.0</v></c></row><row><c` + kind + `><v>` + written + `</v></c></row>`
+			got, refused := readAll(t, archive(t, "xl/sheets/2.xml", sheetOf(rows)))
+			if !slices.Equal(got, []string{`{"1":"` + want + `"}`}) || refused != "" {
+				t.Errorf("%s: %q, %s", written, got, refused)
+			}
+		}
+		rows := `<row><c><v>1</v></c></row><row><c t="str"><v>` + written + `</v></c></row>`
+		got, _ := readAll(t, archive(t, "xl/sheets/2.xml", sheetOf(rows)))
+		if !slices.Equal(got, []string{`{"1":"` + written + `"}`}) {
+			t.Errorf("the text %s: %q", written, got)
+		}
+	}
+}
+
 // TestNamesOfParts: parts are found in the root folder, and if backslashes separate the folders.
 func TestNamesOfParts(t *testing.T) {
 	const rels, text = `_rels\.rels`, `<sst><si><t>a</t></si><si><t>b</t></si></sst>`

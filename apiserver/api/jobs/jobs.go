@@ -50,7 +50,7 @@ type Job struct {
 	TotalRequests      uint64            `json:"totalRequests" doc:"Pages finished, delivered or errored"`
 	DeliveredPages     uint64            `json:"deliveredPages"`
 	Duration           *int64            `json:"duration" doc:"Milliseconds from started to finished"`
-	ErrorMessage       *string           `json:"errorMessage" scraped:"-"`
+	ErrorMessage       *string           `json:"errorMessage" scraped:"-" doc:"Why the run failed, or was not compared with earlier runs of its group with quarantine"`
 	StopReason         *model.StopReason `json:"stopReason" doc:"STOPPED_BY_CUSTOMER, WALLET_INSUFFICIENT_BALANCE or MAX_CHARGE_REACHED"`
 	LaunchedByCustomer bool              `json:"launchedByCustomer" doc:"False if the owner of a shared group launched it"`
 	MaxChargeMicros    *int64            `json:"maxChargeMicros" doc:"The run's cost cap, in micros, millionths of a euro; null for people with whom the group is shared"`

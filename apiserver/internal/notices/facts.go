@@ -25,7 +25,7 @@ type NotifiedRun struct {
 	JobID         ids.ID `json:"jobId"`
 	ScraperID     ids.ID `json:"scraperId"`
 	ScraperName   string `json:"scraperName" doc:"For a merge or a match: the name of the resulting group"`
-	ErrorMessage  string `json:"errorMessage,omitempty" scraped:"-" doc:"Why the run failed or is held back"`
+	ErrorMessage  string `json:"errorMessage,omitempty" scraped:"-" doc:"Why the run failed, is held back or was not checked"`
 	Pages         uint64 `json:"pages"`
 	Rows          uint64 `json:"rows"`
 	ErrorLinks    uint32 `json:"errorLinks"`

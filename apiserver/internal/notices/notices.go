@@ -77,8 +77,9 @@ func Text(n *client.Notice) string {
 		if !fetched && n.Event == model.RunCompleted {
 			return fmt.Sprintf("It made %s.", many(n.Items, "row"))
 		}
-		return fmt.Sprintf("It read %s and made %s; %s failed. It cost %s.", many(n.Pages, "page"),
-			many(n.Items, "row"), many(uint64(n.Errors), "link"), Euros(n.Micros))
+		return fmt.Sprintf("It read %s and made %s; %s failed. It cost %s.%s",
+			many(n.Pages, "page"), many(n.Items, "row"), many(uint64(n.Errors), "link"),
+			Euros(n.Micros), remark(n.Message))
 	case model.RunAnomaly:
 		return fmt.Sprintf("It is unlike earlier runs%s. Release it to make it count.",
 			because(n.Message))
@@ -186,6 +187,14 @@ func many(n uint64, thing string) string {
 		return "1 " + thing
 	}
 	return fmt.Sprintf("%d %ss", n, thing)
+}
+
+// remark makes a sentence of the message of a run that completed.
+func remark(message string) string {
+	if message == "" {
+		return ""
+	}
+	return " Note: " + message + "."
 }
 
 func because(message string) string {

@@ -49,6 +49,16 @@ func TestWhatIsToldHasWords(t *testing.T) {
 	}
 }
 
+// TestCompletedRunsMayHaveARemark behind what is told of every run.
+func TestCompletedRunsMayHaveARemark(t *testing.T) {
+	n := &client.Notice{Event: model.RunCompleted, Name: "Shop", Pages: 2, Items: 3}
+	plain := notices.Text(n)
+	n.Message = "it was not compared"
+	if text := notices.Text(n); text != plain+" Note: it was not compared." {
+		t.Errorf("%q, and %q without", text, plain)
+	}
+}
+
 // TestCapsHaveWords: each cap of a plan says what it counts.
 func TestCapsHaveWords(t *testing.T) {
 	seen := map[string]bool{}

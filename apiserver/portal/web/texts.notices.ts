@@ -60,8 +60,9 @@ function textOfRun(event: string, run: NotifiedRun): string {
         ? `It read ${some(run.pages, "page")}, and ${failed}${because(run.errorMessage)} ${cost}`
         : `Nothing was stored${because(run.errorMessage)}`;
   }
+  const remark = run.errorMessage ? ` Note${because(run.errorMessage)}` : "";
   return fetched || event === "SCRAPER_RUN_STOPPED_BALANCE"
-    ? `It read ${some(run.pages, "page")} and made ${some(run.rows, "row")}; ${failed}. ${cost}`
+    ? `It read ${some(run.pages, "page")} and made ${some(run.rows, "row")}; ${failed}. ${cost}${remark}`
     : `It made ${some(run.rows, "row")}.`;
 }
 

@@ -2068,7 +2068,9 @@ type Job struct {
 	Duration *int64 `json:"duration"`
 
 	// ErrorLinks Links that ended with an error
-	ErrorLinks   int64   `json:"errorLinks"`
+	ErrorLinks int64 `json:"errorLinks"`
+
+	// ErrorMessage Why the run failed, or was not compared with earlier runs of its group with quarantine
 	ErrorMessage *string `json:"errorMessage"`
 
 	// Finished Null while anything of the run is still under way
@@ -2416,7 +2418,7 @@ type NotifiedRun struct {
 	ChargedMicros int64 `json:"chargedMicros"`
 	ErrorLinks    int64 `json:"errorLinks"`
 
-	// ErrorMessage Why the run failed or is held back
+	// ErrorMessage Why the run failed, is held back or was not checked
 	ErrorMessage *string `json:"errorMessage,omitempty"`
 	JobId        string  `json:"jobId"`
 	Pages        int64   `json:"pages"`

@@ -5,8 +5,11 @@ import (
 	"shoal.dev/shoal/pkg/ids"
 )
 
-// MaxWhy bounds the reason why a run is held back, in bytes.
+// MaxWhy bounds the reason why a run is held back or was not judged, in bytes.
 const MaxWhy = 500
+
+// Verdict says why a run is to be held back, or why it could not be judged. At most one is set.
+type Verdict struct{ Odd, Unjudged string }
 
 // ReleaseRunPayload releases a run of the customer that is held back. It ignores any other run.
 type ReleaseRunPayload struct {

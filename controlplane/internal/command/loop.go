@@ -233,6 +233,8 @@ type CloseRunPayload struct {
 	Job ids.ID `cbor:"1,keyasint"`
 	// Odd says why to hold a complete run back, if its group wants that; "": it is not held back.
 	Odd string `cbor:"2,keyasint,omitempty" since:"2"`
+	// Unjudged says why a complete run could not be judged, if its group wants that; "": it was.
+	Unjudged string `cbor:"3,keyasint,omitempty" since:"2"`
 }
 
 // Declaration implements Payload.

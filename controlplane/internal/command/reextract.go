@@ -56,6 +56,8 @@ type EndReExtractPayload struct {
 	Done    ReExtracted `cbor:"2,keyasint"`
 	Message string      `cbor:"3,keyasint,omitempty"`
 	Odd     string      `cbor:"4,keyasint,omitempty"` // as in CloseRunPayload
+	// Unjudged is as in CloseRunPayload, too.
+	Unjudged string `cbor:"5,keyasint,omitempty"`
 }
 
 // Declaration implements Payload.

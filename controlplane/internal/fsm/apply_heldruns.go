@@ -15,17 +15,22 @@ import (
 const maxHeldRuns = 1_000
 
 // holds says whether an ended run is to be held back: it is complete and odd, and its group wants
-// that. Without room for one more, the run fails, so that it never counts.
-func holds(tx *state.Tx, job *state.Job, why string) bool {
+// that. Without room for one more, the run fails, so that it never counts. A run that could not be
+// judged says so in its message.
+func holds(tx *state.Tx, job *state.Job, v command.Verdict) bool {
 	group := tx.Group(job.Group)
-	if why == "" || job.State != model.Completed || group == nil || !group.Quarantine {
+	if job.State != model.Completed || group == nil || !group.Quarantine {
+		return false
+	}
+	if v.Odd == "" {
+		job.Message = whyCut(v.Unjudged)
 		return false
 	}
 	if roomToHold(tx, job.Customer) {
 		return true
 	}
 	job.State, job.Message = model.Failed, whyCut(fmt.Sprintf("it is unlike earlier runs, and %d "+
-		"runs are held back already: %s", maxHeldRuns, why))
+		"runs are held back already: %s", maxHeldRuns, v.Odd))
 	return false
 }
 

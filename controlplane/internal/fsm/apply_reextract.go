@@ -101,7 +101,7 @@ func endReExtract(tx *state.Tx, p command.EndReExtractPayload) (command.None, er
 	if ended.Delivered == 0 && ended.Errors > 0 {
 		ended.State, ended.Message = model.Failed, "no page was delivered"
 	}
-	held := holds(tx, &ended, p.Odd)
+	held := holds(tx, &ended, command.Verdict{Odd: p.Odd, Unjudged: p.Unjudged})
 	closeImport(tx, &ended, known, nil)
 	conclude(tx, &ended, held, p.Odd)
 	return command.None{}, nil

@@ -230,7 +230,7 @@ func closeRun(tx *state.Tx, p command.CloseRunPayload) (command.None, error) {
 			closed.State, closed.Message = model.Failed, "no page was delivered"
 		}
 	}
-	held := holds(tx, &closed, p.Odd)
+	held := holds(tx, &closed, command.Verdict{Odd: p.Odd, Unjudged: p.Unjudged})
 	tx.PutJob(&closed)
 	conclude(tx, &closed, held, p.Odd)
 	tx.DropRun(p.Job)

@@ -171,6 +171,35 @@ func TestReExtractIsHeld(t *testing.T) {
 	}
 }
 
+// A run that could not be judged says so, and so does its notice, if its group wants judgements.
+func TestUnjudgedRunsSaySo(t *testing.T) {
+	const late = "that took too long"
+	b := newBench(t)
+	job, unasked := b.run(b.quarantined("Shop"), 1, model.Delivered),
+		b.run(b.product("Other"), 1, model.Delivered)
+	begin := b.reExtract(b.quarantined("Kept"))
+	b.must(begin)
+	b.must(command.CloseRunPayload{Job: job, Unjudged: late})
+	b.must(command.CloseRunPayload{Job: unasked, Unjudged: late})
+	b.must(command.EndReExtractPayload{Job: begin.Job, Unjudged: late,
+		Done: command.ReExtracted{Success: 1, Items: 2, Pages: 1, Delivered: 1}})
+	want := map[ids.ID]string{job: late, unasked: "", begin.Job: late}
+	for id, message := range want {
+		if job := b.view().Job(id); job.State != model.Completed || job.Message != message {
+			t.Errorf("%+v, want %q", job, message)
+		}
+	}
+	all := told(b.view(), "a")
+	for _, n := range all {
+		if n.Event != model.RunCompleted || n.Message != want[n.Subject] {
+			t.Errorf("told: %+v", n)
+		}
+	}
+	if len(all) != len(want) {
+		t.Errorf("told: %+v", all)
+	}
+}
+
 // Deleting a held run's rows releases it. A late repeat of its end holds nothing back.
 func TestDeletedRunIsNotHeld(t *testing.T) {
 	b := newBench(t)

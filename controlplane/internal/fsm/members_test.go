@@ -29,6 +29,7 @@ var dispensable = map[string]string{
 	"LaunchRunPayload.Trial.Recipe.KeepDays": "no trial keeps bodies",
 	"PreviewDeletePayload.Deletion.Rows":     "only previews of version 2 count rows",
 	"PreviewDeletePayload.Deletion.Run":      "only previews of version 2 are of runs",
+	"CloseRunPayload.Unjudged":               "no group has quarantine before version 2",
 	"DeleteSchemaPayload.Deletion.Rows":      "a schema has no rows",
 	"DeleteSchemaPayload.Deletion.Run":       "a schema is no run",
 	"ExtendWindowPayload.Runs.Priced":        "no prices are of domains before version 2",

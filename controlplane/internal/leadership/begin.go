@@ -149,7 +149,7 @@ func (h *Holder) adopt(ctx context.Context, term, began uint64) *Leadership {
 		Log:   h.config.Log, IDs: h.config.IDs,
 		NowMicros: func() int64 { return h.config.Clock.Now().UnixMicro() },
 		Spare:     l.spares,
-		Judge: func(ctx context.Context, job *state.Job) (string, error) {
+		Judge: func(ctx context.Context, job *state.Job) (command.Verdict, error) {
 			return judging.JudgeInTime(ctx, view(), job)
 		},
 		Unread: l.tellUnread,

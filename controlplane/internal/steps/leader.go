@@ -65,8 +65,8 @@ type Steps struct {
 	// back the state that had them settled. Nil: never.
 	Spare  func(job *state.Job) bool
 	spared sync.Map // run → whether it has unsettled records
-	// Judge returns why a sealed run is to be held back, or "". Nil: none is held back.
-	Judge  func(ctx context.Context, job *state.Job) (string, error)
+	// Judge judges a sealed run. Nil: none is held back.
+	Judge  func(ctx context.Context, job *state.Job) (command.Verdict, error)
 	Counts *Counts           // never nil
 	Tracer *telemetry.Tracer // nil: no traces
 }
@@ -296,14 +296,15 @@ func (l *Steps) Close(ctx context.Context, job *state.Job) (bool, error) {
 		return false, fmt.Errorf("leader: seal run %s: %w", job.ID, err)
 	}
 	l.Point("leader.before_close")
-	odd := ""
+	verdict := command.Verdict{}
 	if l.Judge != nil {
 		var err error
-		if odd, err = l.Judge(ctx, job); err != nil {
+		if verdict, err = l.Judge(ctx, job); err != nil {
 			return false, fmt.Errorf("leader: judge run %s: %w", job.ID, err)
 		}
 	}
-	if _, err := l.Propose(ctx, command.CloseRunPayload{Job: job.ID, Odd: odd}); err != nil {
+	if _, err := l.Propose(ctx, command.CloseRunPayload{Job: job.ID, Odd: verdict.Odd,
+		Unjudged: verdict.Unjudged}); err != nil {
 		return false, err
 	}
 	l.Point("leader.after_close")

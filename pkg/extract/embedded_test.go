@@ -38,6 +38,15 @@ func TestDetectEmbedded(t *testing.T) {
 			"$.embedded.__NEXT_DATA__.props.pageProps.items[*].title"},
 		"Nuxt": {shell + `<script>window.__NUXT__={data:[{products:[` + chairs(object) +
 			`]}]}</script>`, "$.embedded.__NUXT__.data[*].products[*].title"},
+		"Nuxt, called": {shell + `<script>window.__NUXT__=(function(a,b){return {layout:a,data:[{` +
+			`products:[` + chairs(`{id:#,title:"Chair number #",price:"#9.50",kind:b}`) +
+			`]}]}}("default","chair"));</script>`,
+			"$.embedded.__NUXT__.data[*].products[*].title"},
+		"an attribute": {shell + `<chair-list :chairs='[` + chairs(object) + `]'></chair-list>`,
+			"$.embedded[':chairs'][*][*].title"},
+		"an attribute with the name of a variable": {shell + `<script>var props=[1,2,3,4,5,6,7,8]` +
+			`</script><island props='{"chairs":[` + chairs(object) + `]}'></island>`,
+			"$.embedded.props_2[*].chairs[*].title"},
 		"Apollo": {shell + `<script>window.__APOLLO_STATE__={"ROOT_QUERY":{"a":1},` +
 			chairs(`"Chair:#":{"__typename":"Chair","title":"Chair number #","price":"#9.50",`+
 				`"id":#}`) + `}</script>`,

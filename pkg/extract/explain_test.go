@@ -101,8 +101,8 @@ func TestReasonsOfShortPages(t *testing.T) {
 		{1, "", false, fields},
 		{1, "", true, fields},
 	} {
-		p := extract.Page{URL: "https://shop.test/", ContentType: "text/html",
-			Body: []byte("<title>Lamp</title><p>" + strings.Repeat("x", test.letters) + test.script)}
+		body := "<title>Lamp</title><p>" + strings.Repeat("x", test.letters) + test.script
+		p := extract.Page{URL: "https://shop.test/", ContentType: "text/html", Body: []byte(body)}
 		got := e.Explain(context.Background(), p, test.rendered)
 		if got != test.want {
 			t.Errorf("%d letters, script %q, rendered %t: %q", test.letters, test.script,

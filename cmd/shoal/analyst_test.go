@@ -250,6 +250,9 @@ func TestScrapersFromAndToFiles(t *testing.T) {
 	if !b.api.Asked("DELETE /api/scraper/" + apitest.ScraperID + "?token=t0") {
 		t.Errorf("calls %v", b.api.Calls)
 	}
+	b.shoal("scraper", "delete", "list", "--yes", "--json").wantJSON(t, map[string]any{
+		"token": "t0", "previewSummary": map[string]any{"entityName": "list",
+			"warnings": []string{"This cannot be undone."}}})
 }
 
 func TestErrorsAreSummedUp(t *testing.T) {
@@ -285,6 +288,15 @@ func TestDiffShowsWhatChanged(t *testing.T) {
 	if got.want(t, terminal.ExitOK); got.out != apitest.DiffLines {
 		t.Errorf("%q", got.out)
 	}
+	got = b.shoal("diff", apitest.RunID, "66f0c2a1b7d4e8f901234568", "--json")
+	got.wantJSON(t, map[string]any{"key": []string{"sku"}, "summary": map[string]int{"added": 1,
+		"removed": 1, "changed": 1, "unchanged": 40}})
+	if !b.api.Asked("GET /api/scraper/data/diff?from=" + apitest.RunID +
+		"&limit=1000&to=66f0c2a1b7d4e8f901234568") {
+		t.Errorf("calls %v", b.api.Calls)
+	}
+	b.shoal("diff", apitest.RunID, "66f0c2a1b7d4e8f901234568", "--json", "--format", "csv").want(t,
+		terminal.ExitUsage, "two formats")
 }
 
 func TestProfileSaysWhatFieldsAreLike(t *testing.T) {

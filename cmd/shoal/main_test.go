@@ -161,10 +161,13 @@ func TestStopTakesARunOrAScraper(t *testing.T) {
 		b := newShell(t)
 		b.api.Jobs = []map[string]any{apitest.Job("RUNNING", nil)}
 		b.shoal("stop", id).want(t, terminal.ExitOK, "STOPPED: 2 rows")
+		b.api.Jobs = []map[string]any{apitest.Job("RUNNING", nil)}
+		b.shoal("stop", id, "--json").wantJSON(t, apitest.Job("STOPPED", nil))
 	}
 	b := newShell(t)
 	b.api.Jobs = []map[string]any{apitest.Job("COMPLETED", nil)}
 	b.shoal("stop", apitest.RunID).want(t, terminal.ExitOK, "COMPLETED")
+	b.shoal("stop", apitest.RunID, "--json").wantJSON(t, apitest.Job("COMPLETED", nil))
 	if b.api.Asked("POST") {
 		t.Error("a run that has ended was stopped")
 	}

@@ -3,11 +3,15 @@ package main
 import (
 	"bytes"
 	"context"
+	"encoding/json"
+	"errors"
 	"io"
 	"os"
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"github.com/google/go-cmp/cmp"
 
 	"shoal.dev/shoal/cmd/shoal/internal/api/apitest"
 	"shoal.dev/shoal/cmd/shoal/internal/service"
@@ -85,6 +89,24 @@ func (b *shell) input() io.Reader {
 		return b.typed
 	}
 	return strings.NewReader(b.in)
+}
+
+// wantJSON requires success, and the server's answer on standard output with nothing beside it.
+func (r result) wantJSON(t *testing.T, answer any) {
+	t.Helper()
+	r.want(t, terminal.ExitOK)
+	text, err := json.Marshal(answer)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var want, got any
+	if err := errors.Join(json.Unmarshal(text, &want),
+		json.Unmarshal([]byte(r.out), &got)); err != nil {
+		t.Fatalf("%v: %s", err, r.out)
+	}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("(- wanted):\n%s", diff)
+	}
 }
 
 // want fails the test unless the command ended with the code, and each text is in out or err.

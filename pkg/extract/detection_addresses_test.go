@@ -69,3 +69,21 @@ func checkAddresses(t *testing.T, strategy, body, want string) {
 	}
 	t.Errorf("%s is not proposed", strategy)
 }
+
+// Addresses in JSON stay as written, in a body and in data that a page embeds (decision 62).
+func TestDetectAddressesOfJSON(t *testing.T) {
+	body := `{"items":[` + chairs(`{"title":"Chair #","url":"/chair/#","price":"#9.50"}`) + `]}`
+	for media, body := range map[string]string{"application/json": body,
+		"text/html": `<title>Chairs</title><script>var state=` + body + `</script>`} {
+		got := proposalsAt(t, "https://api.shop.test/list", media, body)
+		if len(got) == 0 || !strings.Contains(string(got[0].SampleData[4]), `"url":"/chair/4"`) {
+			t.Errorf("%s: %+v", media, got)
+			continue
+		}
+		made, err := mustCompile(t, got[0].Scraper.Recipe()).Extract(Page{
+			URL: "https://api.shop.test/list", ContentType: media, Body: []byte(body)})
+		if err != nil || !strings.Contains(string(made.Rows[4]), `"url":"/chair/4"`) {
+			t.Errorf("%s: %s, %v", media, made.Rows, err)
+		}
+	}
+}

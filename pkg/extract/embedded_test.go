@@ -18,6 +18,16 @@ func chairs(format string) string {
 	return strings.Join(list, ",")
 }
 
+// streamed returns a script of Next.js's streamed data: lines without rows, and one that is value.
+func streamed(value string) string {
+	var lines strings.Builder
+	lines.WriteString("1:I[123,[],\"\"]\n")
+	for i := range 5 {
+		fmt.Fprintf(&lines, "%d:[\"$\",\"link\",null,{\"href\":\"/a.css\"}]\n", 2+i)
+	}
+	return fmt.Sprintf("<script>self.__next_f.push([1,%q])</script>", lines.String()+"a:"+value+"\n")
+}
+
 // TestDetectEmbedded: JSON embedded for scripts is proposed, and the proposal reads it.
 func TestDetectEmbedded(t *testing.T) {
 	const object = `{"id":#,"title":"Chair number #","price":"#9.50","slug":"chair-#"}`
@@ -28,10 +38,28 @@ func TestDetectEmbedded(t *testing.T) {
 			"$.embedded.__NEXT_DATA__.props.pageProps.items[*].title"},
 		"Nuxt": {shell + `<script>window.__NUXT__={data:[{products:[` + chairs(object) +
 			`]}]}</script>`, "$.embedded.__NUXT__.data[*].products[*].title"},
+		"Nuxt, called": {shell + `<script>window.__NUXT__=(function(a,b){return {layout:a,data:[{` +
+			`products:[` + chairs(`{id:#,title:"Chair number #",price:"#9.50",kind:b}`) +
+			`]}]}}("default","chair"));</script>`,
+			"$.embedded.__NUXT__.data[*].products[*].title"},
+		"an attribute": {shell + `<chair-list :chairs='[` + chairs(object) + `]'></chair-list>`,
+			"$.embedded[':chairs'][*][*].title"},
+		"an attribute with the name of a variable": {shell + `<script>var props=[1,2,3,4,5,6,7,8]` +
+			`</script><island props='{"chairs":[` + chairs(object) + `]}'></island>`,
+			"$.embedded.props_2[*].chairs[*].title"},
 		"Apollo": {shell + `<script>window.__APOLLO_STATE__={"ROOT_QUERY":{"a":1},` +
 			chairs(`"Chair:#":{"__typename":"Chair","title":"Chair number #","price":"#9.50",`+
 				`"id":#}`) + `}</script>`,
 			"$.embedded.__APOLLO_STATE__[?@.__typename == 'Chair'].title"},
+		"Next, streamed": {shell + streamed(`["$","$L7",null,{"items":[`+chairs(object)+`]}]`),
+			"$.embedded.__next_f[*][3].items[*].title"},
+		"Next, streamed as an object": {shell + streamed(`{"items":[`+chairs(object)+`]}`),
+			"$.embedded.__next_f[*].items[*].title"},
+		// No level of elements and no element before the list hides it.
+		"Next, streamed deep within": {shell + streamed(strings.Repeat(`["$","div",null,{"children":[`+
+			`["$","b",null,{}],["$","b",null,{}],["$","b",null,{}],["$","b",null,{}],`, 9)+
+			`["$","$L7",null,{"items":[`+chairs(object)+`]}]`+strings.Repeat(`]}]`, 9)),
+			"$.embedded.__next_f[*]" + strings.Repeat("[3].children[*]", 9) + "[3].items[*].title"},
 		"attributes": {shell + strings.ReplaceAll(chairs(`<div data-chair='`+object+`'></div>`),
 			"</div>,", "</div>"), "$.embedded['data-chair'][*].title"},
 	} {

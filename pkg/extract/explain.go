@@ -19,10 +19,10 @@ const (
 	// MaxReason is the maximum length of a reason, in bytes.
 	MaxReason = 400
 	// maxNamed is how many fields a reason names at most. maxShown is how many bytes of a name or a
-	// selector it shows. One such field and what to try are within MaxReason.
+	// selector it shows. One such field, what to try and a note on scripts are within MaxReason.
 	maxNamed = 4
 	maxShown = 60
-	// fewLetters: a page with fewer letters, scripts apart, counts as filled by scripts.
+	// fewLetters: scripts may fill a page that has fewer letters without them.
 	fewLetters = 200
 )
 
@@ -33,31 +33,39 @@ func (e *Extractor) Explain(ctx context.Context, p Page, rendered bool) string {
 	if p.Code != "" || len(p.Kept) > 0 {
 		return ""
 	}
-	isHTML := p.CheckHTML() == nil
+	isHTML, note := p.CheckHTML() == nil, ""
 	if isHTML {
 		letters, scripts := measureText(p.Body)
 		switch {
-		case letters >= fewLetters:
 		case letters == 0 && !scripts:
 			return "The page is empty."
-		case scripts && rendered:
-			return "The page shows almost no text, in a browser too."
-		case scripts:
+		case letters == 0 && rendered:
+			return "The page shows no text, in a browser too."
+		case letters == 0:
 			return "Scripts make the text of this page. It needs a browser: allow the tier render, " +
 				"where a fetcher has one."
+		case letters < fewLetters && scripts && rendered:
+			note = " The page shows little text, in a browser too."
+		case letters < fewLetters && scripts:
+			// Many a short page has a script that only counts its visitors.
+			note = " The page has scripts and little text: maybe it needs a browser, the tier render."
 		}
 	}
-	return cutReason(e.explainRecipe(ctx, p, isHTML))
+	reason := e.explainRecipe(ctx, p, isHTML, MaxReason-len(note))
+	if reason == "" {
+		return ""
+	}
+	return cutReason(reason + note)
 }
 
 // cutReason shortens reason to at most MaxReason bytes.
 func cutReason(reason string) string { return utf8text.CutText(reason, MaxReason) }
 
-// explainRecipe explains the missing rows by what the recipe looks for.
-func (e *Extractor) explainRecipe(ctx context.Context, p Page, isHTML bool) string {
+// explainRecipe explains the missing rows by what the recipe looks for, in at most most bytes.
+func (e *Extractor) explainRecipe(ctx context.Context, p Page, isHTML bool, most int) string {
 	switch e.recipe.Type {
 	case model.SingleProduct, model.MultipleProducts:
-		return e.explainFields(ctx, p, isHTML)
+		return e.explainFields(ctx, p, isHTML, most)
 	case model.Detection:
 		return "Nothing on the page repeats, and it states nothing about one thing."
 	case model.ApplicationLDJSON:
@@ -72,8 +80,8 @@ func (e *Extractor) explainRecipe(ctx context.Context, p Page, isHTML bool) stri
 	}
 }
 
-// explainFields names the fields that match nothing.
-func (e *Extractor) explainFields(ctx context.Context, p Page, isHTML bool) string {
+// explainFields names the fields that match nothing, in at most most bytes.
+func (e *Extractor) explainFields(ctx context.Context, p Page, isHTML bool, most int) string {
 	columns, isJSON, faults := rows.CompileColumns(e.recipe.Fields)
 	if len(faults) > 0 || isJSON == isHTML {
 		return ""
@@ -119,7 +127,7 @@ func (e *Extractor) explainFields(ctx context.Context, p Page, isHTML bool) stri
 	for named := min(len(missing), maxNamed); ; named-- {
 		reason := "Nothing matches " + e.nameFields(missing, named) + ". Compare the selectors " +
 			"with the page as it is now, or propose a scraper for it anew."
-		if named == 1 || len(reason) <= MaxReason {
+		if named == 1 || len(reason) <= most {
 			return reason
 		}
 	}

@@ -72,6 +72,45 @@ func TestReasons(t *testing.T) {
 	}
 }
 
+// A short page names its fields, too: a script on it may only count visitors. It says that scripts
+// may fill the page up to the edge alone.
+func TestReasonsOfShortPages(t *testing.T) {
+	e, err := extract.Compile(model.Recipe{Type: model.SingleProduct,
+		Fields: []model.Field{{Name: "title", Selector: ".nope", Kind: model.Text}}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	const (
+		counter = "<script>gtag('config')</script>"
+		fields  = "Nothing matches title (.nope). Compare the selectors with the page as it is " +
+			"now, or propose a scraper for it anew."
+		browser = " The page has scripts and little text: maybe it needs a browser, the tier render."
+		little  = " The page shows little text, in a browser too."
+	)
+	for _, test := range []struct {
+		letters  int
+		script   string
+		rendered bool
+		want     string
+	}{
+		{1, counter, false, fields + browser},
+		{199, counter, false, fields + browser},
+		{199, counter, true, fields + little},
+		{200, counter, false, fields},
+		{200, counter, true, fields},
+		{1, "", false, fields},
+		{1, "", true, fields},
+	} {
+		body := "<title>Lamp</title><p>" + strings.Repeat("x", test.letters) + test.script
+		p := extract.Page{URL: "https://shop.test/", ContentType: "text/html", Body: []byte(body)}
+		got := e.Explain(context.Background(), p, test.rendered)
+		if got != test.want {
+			t.Errorf("%d letters, script %q, rendered %t: %q", test.letters, test.script,
+				test.rendered, got)
+		}
+	}
+}
+
 // A reason stays within its bound, however long field names and selectors are. It still says what
 // to try, and how many fields it does not name.
 func TestReasonsAreBounded(t *testing.T) {
@@ -84,12 +123,16 @@ func TestReasonsAreBounded(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	got := e.Explain(context.Background(),
-		extract.Page{URL: "https://shop.test/", ContentType: "text/html", Body: []byte(words)},
-		false)
-	if len(got) > extract.MaxReason || !utf8.ValidString(got) || !strings.HasSuffix(got,
-		" and 298 more. Compare the selectors with the page as it is now, or propose a scraper "+
-			"for it anew.") {
-		t.Errorf("%d bytes: %q", len(got), got)
+	const (
+		anew = "Compare the selectors with the page as it is now, or propose a scraper for it anew."
+		note = " The page has scripts and little text: maybe it needs a browser, the tier render."
+	)
+	for body, end := range map[string]string{words: " and 298 more. " + anew,
+		"<p>Lamp<script></script>": " and 299 more. " + anew + note} {
+		got := e.Explain(context.Background(), extract.Page{URL: "https://shop.test/",
+			ContentType: "text/html", Body: []byte(body)}, false)
+		if len(got) > extract.MaxReason || !utf8.ValidString(got) || !strings.HasSuffix(got, end) {
+			t.Errorf("%d bytes: %q", len(got), got)
+		}
 	}
 }

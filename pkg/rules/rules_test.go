@@ -401,6 +401,23 @@ func FuzzAmount(f *testing.F) {
 	})
 }
 
+// The rule of decision 62 completes the relative addresses of JSON, and no others.
+func TestRelativeAddressesAreCompleted(t *testing.T) {
+	compiled, faults := Compile([]model.PostProcessRule{{Kind: "REGEX_CLEAN", SourceField: "url",
+		OutputField: "link", Params: map[string]any{"pattern": "^/([^/])",
+			"replacement": "https://www.shop.example/$1"}}})
+	if len(faults) > 0 {
+		t.Fatal(faults)
+	}
+	for url, link := range map[string]string{"/p/1": "https://www.shop.example/p/1",
+		"//cdn.example/1": "//cdn.example/1", "https://a.example/p/1": "https://a.example/p/1"} {
+		row, err := compiled.Apply(newBudget(t.Context(), 1), []byte(`{"url":"`+url+`"}`), Day{})
+		if want := `{"url":"` + url + `","link":"` + link + `"}`; err != nil || string(row) != want {
+			t.Errorf("%s, want %s: %v", row, want, err)
+		}
+	}
+}
+
 func ExampleRules_Apply() {
 	compiled, _ := Compile([]model.PostProcessRule{{Kind: "REGEX_CLEAN", SourceField: "price",
 		OutputField: "amount",

@@ -18,6 +18,7 @@ const (
 	maxJSONFields = 40
 	maxNested     = 4  // objects around a column
 	sampled       = 50 // elements of an array that are examined
+	maxAlike      = 3  // objects of a list in which further lists are looked for
 )
 
 // table is an array of objects in a JSON body.
@@ -39,10 +40,18 @@ func tables(value *structured.JSON, path string) []table {
 		}
 		switch v.Kind {
 		case structured.Array:
+			if isElement(v) {
+				// A page nests elements deeply, so that their levels do not count.
+				walk(&v.Members[elementProps].Value, path+"["+strconv.Itoa(elementProps)+"]",
+					max(0, depth-2))
+				return
+			}
+			few := len(v.Members)
 			if t, ok := tableOf(v, path+"[*]"); ok {
 				found = append(found, t)
+				few = min(few, maxAlike)
 			}
-			for i := range v.Members[:min(len(v.Members), 3)] {
+			for i := range v.Members[:few] {
 				walk(&v.Members[i].Value, path+"[*]", depth+1)
 			}
 		case structured.Object:
@@ -53,6 +62,7 @@ func tables(value *structured.JSON, path string) []table {
 		}
 	}
 	walk(value, path, 0)
+	slices.SortStableFunc(found, func(a, b table) int { return b.score - a.score })
 	// Several elements may lead to the same path.
 	seen := map[string]bool{}
 	found = slices.DeleteFunc(found, func(t table) bool {
@@ -60,8 +70,16 @@ func tables(value *structured.JSON, path string) []table {
 		seen[t.path] = true
 		return again
 	})
-	slices.SortStableFunc(found, func(a, b table) int { return b.score - a.score })
 	return found[:min(len(found), keptLists)]
+}
+
+// elementProps is the place of an element's data in Next.js's streamed data.
+const elementProps = 3
+
+// isElement says whether an array is an element of Next.js's streamed data: ["$", type, key, {…}].
+func isElement(v *structured.JSON) bool {
+	return len(v.Members) > elementProps && v.Members[0].Value.Kind == structured.String &&
+		v.Members[0].Value.Text == "$"
 }
 
 var plainName = regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_]*$`)

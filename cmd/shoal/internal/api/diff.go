@@ -10,6 +10,7 @@ import (
 	"iter"
 	"net/http"
 	"net/url"
+	"strconv"
 	"time"
 )
 
@@ -55,9 +56,13 @@ func (q DiffQuery) values(more ...string) url.Values {
 
 const diffPath = "/api/scraper/data/diff"
 
-// Diff counts the differences of two runs.
-func (c *Client) Diff(ctx context.Context, q DiffQuery) (diff Answer[RunDiff], err error) {
-	err = c.within(30*time.Minute).get(ctx, diffPath, q.values("limit", "1"), &diff)
+// MaxChanges is how many changes one answer has at most.
+const MaxChanges = maxCursorPage
+
+// Diff counts the differences of two runs. The answer's JSON has at most limit of them.
+func (c *Client) Diff(ctx context.Context, q DiffQuery, limit int) (diff Answer[RunDiff],
+	err error) {
+	err = c.within(30*time.Minute).get(ctx, diffPath, q.values("limit", strconv.Itoa(limit)), &diff)
 	return diff, err
 }
 

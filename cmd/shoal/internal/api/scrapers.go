@@ -77,8 +77,9 @@ type DeletionPreview struct {
 }
 
 // PreviewDeleteScraper asks what the deletion of a scraper would do.
-func (c *Client) PreviewDeleteScraper(ctx context.Context, id string) (DeletionPreview, error) {
-	var preview DeletionPreview
+func (c *Client) PreviewDeleteScraper(ctx context.Context, id string) (Answer[DeletionPreview],
+	error) {
+	var preview Answer[DeletionPreview]
 	err := c.ask(ctx, http.MethodPost, scraperPath(id)+"/preview-delete", nil, &preview)
 	return preview, err
 }

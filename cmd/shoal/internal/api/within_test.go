@@ -56,7 +56,7 @@ func TestCallsHaveTheServersTime(t *testing.T) {
 			return last(client.Oddities(ctx, "a"))
 		}},
 		"diff": {30 * time.Minute, func() error {
-			return last(client.Diff(ctx, DiffQuery{}))
+			return last(client.Diff(ctx, DiffQuery{}, 1))
 		}},
 		"rows": {5 * time.Minute, func() error {
 			return last(client.GroupRows(ctx, "a"))

@@ -21,6 +21,7 @@ type Diff struct {
 	By     []string `help:"Fields that identify a row, such as sku." placeholder:"NAME,..."`
 	Fields []string `help:"Compare only these fields." placeholder:"NAME,..."`
 	Format string   `default:"text" enum:"text,jsonl,csv" help:"text for people, jsonl and csv for programs."`
+	JSON   bool     `help:"Print the server's answer as JSON, with the sums and the first 1,000 changes."`
 	Out    string   `short:"o" help:"File to write, which appears only when complete; by default standard output." placeholder:"FILE"`
 }
 
@@ -41,6 +42,9 @@ Examples:
 
 // Run compares the runs.
 func (c *Diff) Run(ctx context.Context, t *terminal.Terminal) error {
+	if c.JSON && c.Format != "text" {
+		return terminal.Usagef("--json and --format %s are two formats: give one", c.Format)
+	}
 	client, err := c.Client(t)
 	if err != nil {
 		return err
@@ -52,9 +56,16 @@ func (c *Diff) Run(ctx context.Context, t *terminal.Terminal) error {
 			return client.ExportDiff(ctx, query, c.Format, w)
 		})
 	}
-	diff, err := client.Diff(ctx, query)
+	limit := 1
+	if c.JSON {
+		limit = api.MaxChanges
+	}
+	diff, err := client.Diff(ctx, query, limit)
 	if err != nil {
 		return err
+	}
+	if c.JSON {
+		return writeTo(t, c.Out, func(w io.Writer) error { return terminal.PrintJSON(w, diff) })
 	}
 	err = writeTo(t, c.Out, func(w io.Writer) error {
 		for change, err := range client.Changes(ctx, query) {

@@ -273,6 +273,7 @@ type ScraperDelete struct {
 	Connection
 	Scraper string `arg:"" help:"Name or id of the scraper."`
 	Yes     bool   `short:"y" help:"Do not ask."`
+	JSON    bool   `help:"Print the server's preview of what is deleted as JSON."`
 }
 
 // Help returns the command's help text.
@@ -297,7 +298,7 @@ func (c *ScraperDelete) Run(ctx context.Context, t *terminal.Terminal) error {
 		return err
 	}
 	t.Notef("Scraper %s:", terminal.Printable(found.Value.Name))
-	for _, warning := range preview.PreviewSummary.Warnings {
+	for _, warning := range preview.Value.PreviewSummary.Warnings {
 		t.Notef("  %s", terminal.Printable(warning))
 	}
 	if !c.Yes {
@@ -309,9 +310,12 @@ func (c *ScraperDelete) Run(ctx context.Context, t *terminal.Terminal) error {
 			return &terminal.ExitError{Code: terminal.ExitFailed, Text: "nothing is deleted"}
 		}
 	}
-	if err := client.DeleteScraper(ctx, id, preview.Token); err != nil {
+	if err := client.DeleteScraper(ctx, id, preview.Value.Token); err != nil {
 		return err
 	}
 	t.Notef("%s is deleted", terminal.Printable(found.Value.Name))
+	if c.JSON {
+		return terminal.PrintJSON(t.Out, preview)
+	}
 	return nil
 }

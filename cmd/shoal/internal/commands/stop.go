@@ -11,7 +11,8 @@ import (
 // Stop is 'shoal stop', which ends a run and keeps what it has stored.
 type Stop struct {
 	Connection
-	ID string `arg:"" help:"Id of a run or of a scraper."`
+	ID   string `arg:"" help:"Id of a run or of a scraper."`
+	JSON bool   `help:"Print the stopped run as the server's JSON."`
 }
 
 // Help returns the command's help text.
@@ -39,8 +40,7 @@ func (c *Stop) Run(ctx context.Context, t *terminal.Terminal) error {
 			return err
 		}
 		if job.Final() {
-			t.Notef("%s", outcome(job))
-			return nil
+			return c.show(t, job)
 		}
 		scraper = job.ScraperID
 	} else if err != nil {
@@ -54,7 +54,15 @@ func (c *Stop) Run(ctx context.Context, t *terminal.Terminal) error {
 		return err
 	}
 	if jobs := newest.Value.Content; len(jobs) == 1 {
-		t.Notef("%s", outcome(&jobs[0]))
+		return c.show(t, &jobs[0])
 	}
+	return nil
+}
+
+func (c *Stop) show(t *terminal.Terminal, job *api.Job) error {
+	if c.JSON {
+		return terminal.PrintJSON(t.Out, job.JSON)
+	}
+	t.Notef("%s", outcome(job))
 	return nil
 }

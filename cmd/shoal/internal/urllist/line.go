@@ -12,34 +12,55 @@ import (
 	"shoal.dev/shoal/pkg/fault"
 )
 
-// plain reads a trimmed line of text/uri-list: an address, or nothing. reason says why it is
+// separators may be between the columns of a table. A tab always is.
+const separators = ",;|"
+
+// plain reads the trimmed lines of text/uri-list.
+type plain struct {
+	begun bool
+	// separator is between the columns of a table, as its first line shows. "": the list is no
+	// table, and a comma may be part of an address.
+	separator string
+}
+
+// read returns a line's address, or nothing of an empty line or a comment. reason says why it is
 // neither. The first line may be a table's header.
-func plain(line string, first bool) (url, reason string) {
+func (p *plain) read(line string) (url, reason string) {
 	if line == "" || line[0] == '#' {
 		return "", ""
 	}
-	if hasColumns(line) {
-		return "", "has several columns: keep that of the addresses alone"
+	first := !p.begun
+	p.begun = true
+	if p.separator != "" && strings.Contains(line, p.separator) || hasColumns(line) {
+		reason = "has several columns: keep that of the addresses alone"
+	} else {
+		reason = refuse(line, first)
 	}
-	if reason := refuse(line, first); reason != "" {
-		return "", reason
+	if reason == "" {
+		return line, ""
 	}
-	return line, ""
+	if at := strings.IndexAny(line, separators); first && at >= 0 {
+		p.separator = line[at : at+1]
+	}
+	return "", reason
 }
 
 // hasColumns says whether a line is one of a table. One address may also hold another one after a
-// comma or a semicolon, but lists have columns far more often. Such an address needs ndjson.
+// comma, a semicolon or a space, or a comma and a space later on. But lists have columns far more
+// often. Such an address needs ndjson.
 func hasColumns(line string) bool {
-	for _, sign := range [...]string{"\t", `",`, ",http://", ",https://", ";http://", ";https://"} {
+	for _, sign := range [...]string{"\t", `",`, ",http://", ",https://", ";http://", ";https://",
+		" http://", " https://"} {
 		if strings.Contains(line, sign) {
 			return true
 		}
 	}
-	return false
+	at := strings.IndexAny(line, separators)
+	return at >= 0 && strings.Contains(line[:at], "://") && strings.Contains(line[at:], " ")
 }
 
 // ndjson reads a line {"url": …}, or an empty one.
-func ndjson(line string, first bool) (url, reason string) {
+func ndjson(line string) (url, reason string) {
 	if line == "" {
 		return "", ""
 	}
@@ -70,6 +91,8 @@ func refuse(line string, first bool) string {
 	switch {
 	case !utf8.ValidString(line):
 		return "is not UTF-8: save the list as UTF-8"
+	case strings.ContainsRune(line, '\r'):
+		return "is several lines with the ends of old Macs: save the list with those of Unix"
 	case strings.ContainsRune(`"'“”‘’«»`, firstRune(line)):
 		return "stands in quotes: take them off"
 	case first && !strings.ContainsAny(line, "./:"):

@@ -94,7 +94,7 @@ func (l *List) look(lines *bufio.Reader, copied *bufio.Writer, skip bool, bad fu
 	if isUTF16(head) {
 		return ErrUTF16
 	}
-	read := plain
+	read := (&plain{}).read
 	l.ContentType = "text/uri-list"
 	if bytes.HasPrefix(bytes.TrimSpace(bytes.TrimPrefix(head, mark)), []byte("{")) {
 		read, l.ContentType = ndjson, "application/x-ndjson"
@@ -114,7 +114,7 @@ func (l *List) look(lines *bufio.Reader, copied *bufio.Writer, skip bool, bad fu
 		}
 		address, reason := "", fmt.Sprintf("is longer than %d bytes", maxLine)
 		if !long {
-			address, reason = read(string(text), l.Good == 0 && l.Bad == 0)
+			address, reason = read(string(text))
 		}
 		switch {
 		case reason != "":

@@ -69,14 +69,22 @@ func TestLinesAreToldApart(t *testing.T) {
 		"https://a.example/1\tfoo":     "has several columns: keep that of the addresses alone",
 		"7,https://a.example/1":        "has several columns: keep that of the addresses alone",
 		"https://a.example;https://b":  "has several columns: keep that of the addresses alone",
-		"https://a.example/tls,https":  "",
-		"https://a.example/;http-2":    "",
-		"ftp://a.example/1":            "begins with ftp: only http:// and https:// can be read",
-		"mailto:a@a.example":           "begins with mailto: only http:// and https:// can be read",
-		"https://u:p@a.example/":       "holds a user name or password",
-		"https://":                     "cannot be read: The address cannot be read",
-		"see a.example for more":       "is no address",
-		"https://a.example/\xff":       "is not UTF-8: save the list as UTF-8",
+		"https://a.example https://b":  "has several columns: keep that of the addresses alone",
+		"https://a.example/1,Oak lamp": "has several columns: keep that of the addresses alone",
+		"https://a.example/1;Oak lamp": "has several columns: keep that of the addresses alone",
+		"https://a.example/1|Oak lamp": "has several columns: keep that of the addresses alone",
+		"Name, Shop address":           "is a header, not an address: take it off",
+		"https://a.example/1,2;3|4":    "",
+		"https://a.example/1\rhttps://b": "is several lines with the ends of old Macs: save the " +
+			"list with those of Unix",
+		"https://a.example/tls,https": "",
+		"https://a.example/;http-2":   "",
+		"ftp://a.example/1":           "begins with ftp: only http:// and https:// can be read",
+		"mailto:a@a.example":          "begins with mailto: only http:// and https:// can be read",
+		"https://u:p@a.example/":      "holds a user name or password",
+		"https://":                    "cannot be read: The address cannot be read",
+		"see a.example for more":      "is no address",
+		"https://a.example/\xff":      "is not UTF-8: save the list as UTF-8",
 	} {
 		_, _, bad := look(t, line+"\n", false)
 		want := []string(nil)
@@ -121,6 +129,34 @@ func TestBadLinesAreLeftOut(t *testing.T) {
 	}
 	if body, _, _ := look(t, "https://a.example/1\n", false); body != "https://a.example/1\n" {
 		t.Errorf("%q", body)
+	}
+}
+
+// A table's first line shows what is between its columns. No line with that is an address then,
+// though each alone may be one.
+func TestTablesAreToldByTheirFirstLine(t *testing.T) {
+	const columns = "has several columns: keep that of the addresses alone"
+	for _, test := range []struct {
+		text string
+		good string
+		bad  []string
+	}{
+		{"url,name\nhttps://a.example/1,Lamp\nhttps://a.example/2\n", "https://a.example/2\n",
+			[]string{"1 is a header, not an address: take it off", "2 " + columns}},
+		{"# shop\nurl;price\nhttps://a.example/1;12.50\nhttps://a.example/2,3\n",
+			"# shop\nhttps://a.example/2,3\n",
+			[]string{"2 is a header, not an address: take it off", "3 " + columns}},
+		{"url|name,price\nhttps://a.example/1|Lamp\n", "",
+			[]string{"1 is a header, not an address: take it off", "2 " + columns}},
+		{"https://a.example/1,Oak lamp\nhttps://a.example/2,Lamp\n", "",
+			[]string{"1 " + columns, "2 " + columns}},
+		{"https://a.example/1,2\nname,url\nhttps://a.example/3,4\n",
+			"https://a.example/1,2\nhttps://a.example/3,4\n", []string{"2 is no address"}},
+	} {
+		body, _, bad := look(t, test.text, true)
+		if diff := cmp.Diff(test.bad, bad); diff != "" || body != test.good {
+			t.Errorf("%q: sent %q (- wanted):\n%s", test.text, body, diff)
+		}
 	}
 }
 

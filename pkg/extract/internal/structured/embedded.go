@@ -45,12 +45,12 @@ func NamedBlobs(blobs []Blob) []Blob {
 	times := map[string]int{}
 	for _, b := range blobs {
 		b.Name = strings.TrimSpace(b.Name)
-		if strings.HasPrefix(b.Name, "data-") {
-			if _, known := at[b.Name]; !known {
-				at[b.Name] = len(named)
-				named = append(named, Blob{Name: b.Name})
+		if b.Attribute {
+			if _, known := at[b.Name]; known {
+				continue
 			}
-			continue
+			at[b.Name] = len(named)
+			b.JSON = "" // all of that name follow below
 		}
 		if b.Name == "" {
 			b.Name = "data"
@@ -62,7 +62,7 @@ func NamedBlobs(blobs []Blob) []Blob {
 	}
 	arrays := make([]strings.Builder, len(named))
 	for _, b := range blobs {
-		if i, known := at[strings.TrimSpace(b.Name)]; known {
+		if i, known := at[strings.TrimSpace(b.Name)]; known && b.Attribute {
 			arrays[i].WriteByte("[,"[min(arrays[i].Len(), 1)])
 			arrays[i].WriteString(b.JSON)
 		}

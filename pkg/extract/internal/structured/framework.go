@@ -27,13 +27,12 @@ func blobsOf(root *html.Node) []Blob {
 	return r.data.Framework
 }
 
-// readBlobs reads an element's data for scripts: JSON in data-* attributes, or a script itself.
+// readBlobs reads an element's data for scripts: JSON in attributes, or a script itself.
 func (r *reader) readBlobs(n *html.Node) {
 	for i := range n.Attr {
 		a := &n.Attr[i]
-		if strings.HasPrefix(a.Key, "data-") && len(a.Val) > minBlob &&
-			(a.Val[0] == '{' || a.Val[0] == '[') {
-			r.addJSON(a.Key, a.Val)
+		if len(a.Val) > minBlob && (a.Val[0] == '{' || a.Val[0] == '[') {
+			r.addJSON(Blob{Name: a.Key, JSON: a.Val, Attribute: true})
 		}
 	}
 	if n.DataAtom == atom.Script {
@@ -59,15 +58,15 @@ func (r *reader) readScript(n *html.Node) {
 		if name == "__NUXT_DATA__" {
 			text = revive(text)
 		}
-		r.addJSON(name, text)
+		r.addJSON(Blob{Name: name, JSON: text})
 	case media == "" || media == "module" || strings.HasSuffix(media, "javascript"):
 		r.readAssignments(text)
 	}
 }
 
-// addJSON adds a blob if the text is JSON.
-func (r *reader) addJSON(name, text string) {
-	text = strings.TrimSpace(unwrap(text))
+// addJSON adds a blob if its text is JSON.
+func (r *reader) addJSON(b Blob) {
+	text := strings.TrimSpace(unwrap(b.JSON))
 	if len(text) < minBlob || text[0] != '{' && text[0] != '[' {
 		return
 	}
@@ -75,10 +74,11 @@ func (r *reader) addJSON(name, text string) {
 		r.data.Cut = true
 		return
 	}
-	if isJSON(text) {
-		r.addBlob(name, text)
+	if b.JSON = text; isJSON(text) {
+		r.addBlob(b)
 	} else if v, err := ParseJSON(text); err == nil {
-		r.addBlob(name, string(v.Append(nil)))
+		b.JSON = string(v.Append(nil))
+		r.addBlob(b)
 	}
 }
 
@@ -88,16 +88,16 @@ func isJSON(text string) bool {
 		len(text)))
 }
 
-func (r *reader) addBlob(name, text string) {
+func (r *reader) addBlob(b Blob) {
 	if len(r.data.Framework) == maxBlocks {
 		r.data.Cut = true
 		return
 	}
-	r.data.Framework = append(r.data.Framework, Blob{name, text})
+	r.data.Framework = append(r.data.Framework, b)
 }
 
 // readAssignments finds the variables that a script sets to data: window.NAME = {…}, var NAME =
-// JSON.parse("…").
+// JSON.parse("…"), or a call that returns data.
 func (r *reader) readAssignments(s string) {
 	r.readFlight(s)
 	for i := 0; i < len(s); {
@@ -109,7 +109,8 @@ func (r *reader) readAssignments(s string) {
 		i = at + 1
 		value := strings.TrimLeft(s[i:], " \t\r\n")
 		data := strings.HasPrefix(value, "{") || strings.HasPrefix(value, "[")
-		if !data && !strings.HasPrefix(value, "JSON.parse(") {
+		call := strings.HasPrefix(value, callStart)
+		if !data && !call && !strings.HasPrefix(value, "JSON.parse(") {
 			continue
 		}
 		name := assigned(s[:at])
@@ -117,6 +118,10 @@ func (r *reader) readAssignments(s string) {
 			continue
 		}
 		start := len(s) - len(value)
+		if call {
+			i = start + r.readCall(name, value)
+			continue
+		}
 		if !data {
 			start += len("JSON.parse(")
 		}
@@ -136,13 +141,13 @@ func (r *reader) assignment(name, s string, data bool) int {
 		return 0
 	case !data:
 		if v.Kind == String {
-			r.addJSON(name, v.Text)
+			r.addJSON(Blob{Name: name, JSON: v.Text})
 		}
 	case p.i < minBlob || len(v.Members) == 0:
 	case p.loose:
-		r.addBlob(name, string(v.Append(nil)))
+		r.addBlob(Blob{Name: name, JSON: string(v.Append(nil))})
 	case isJSON(s[:p.i]):
-		r.addBlob(name, s[:p.i])
+		r.addBlob(Blob{Name: name, JSON: s[:p.i]})
 	}
 	return p.i
 }
@@ -234,77 +239,6 @@ func (r *reader) finishFlight() {
 	}
 	if all.Len() > 0 {
 		all.WriteByte(']')
-		r.addBlob("__next_f", all.String())
-	}
-}
-
-// revive decodes Nuxt 3's data format: one array of values, in which objects and arrays hold the
-// indexes of others. It returns any other text unchanged.
-func revive(text string) string {
-	flat, err := ParseJSON(text)
-	if err != nil || flat.Kind != Array || len(flat.Members) == 0 {
-		return text
-	}
-	v := reviver{flat: flat.Members, left: maxValues}
-	root := v.at("0", 0)
-	return string(root.Append(nil))
-}
-
-type reviver struct {
-	flat []Member
-	left int
-}
-
-// at returns the value at an index.
-func (v *reviver) at(place string, depth int) JSON {
-	index := 0
-	for _, c := range []byte(place) {
-		if c < '0' || c > '9' || index > len(v.flat) {
-			return JSON{} // -1 and the like: undefined
-		}
-		index = 10*index + int(c-'0')
-	}
-	if v.left--; v.left < 0 || depth > maxDepth || place == "" || index >= len(v.flat) {
-		return JSON{}
-	}
-	flat := &v.flat[index].Value
-	if flat.Kind != Array && flat.Kind != Object {
-		return *flat
-	}
-	if flat.Kind == Array && len(flat.Members) > 0 && flat.Members[0].Value.Kind == String {
-		return v.tagged(flat.Members, depth)
-	}
-	whole := JSON{Kind: flat.Kind, Members: make([]Member, 0, min(len(flat.Members), v.left+1))}
-	for i := range flat.Members {
-		if v.left < 0 {
-			break
-		}
-		m := &flat.Members[i]
-		whole.Members = append(whole.Members, Member{m.Name, v.at(m.Value.Text, depth+1)})
-	}
-	return whole
-}
-
-// tagged returns a value of a type that JSON lacks.
-func (v *reviver) tagged(parts []Member, depth int) JSON {
-	if len(parts) < 2 {
-		return JSON{}
-	}
-	switch second := parts[1].Value; parts[0].Value.Text {
-	case "Date", "BigInt":
-		if second.Kind == Number {
-			return v.at(second.Text, depth+1)
-		}
-		return second
-	case "Set":
-		set := JSON{Kind: Array}
-		for i := range parts[1:] {
-			set.Members = append(set.Members, Member{Value: v.at(parts[i+1].Value.Text, depth+1)})
-		}
-		return set
-	case "Map", "null", "RegExp", "NuxtError":
-		return JSON{}
-	default: // Reactive, ShallowReactive, Ref, ShallowRef, EmptyRef, Island …
-		return v.at(second.Text, depth+1)
+		r.addBlob(Blob{Name: "__next_f", JSON: all.String()})
 	}
 }

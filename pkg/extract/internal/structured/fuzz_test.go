@@ -61,6 +61,8 @@ func FuzzRead(f *testing.F) {
 		`<div vocab=http://schema.org/ typeof=Product><a rel=v:x property=y href=z>`,
 		`<script>window.a={"b":1,'c':[undefined]};window["x"]=JSON.parse('{"a":1}')</script>`,
 		`<script type=application/json id=__NUXT_DATA__>[["Reactive",1],{"a":2},[1,["Set",1],["Date","x"]]]</script>`,
+		`<script>window.a=(function(a,b){return {x:[a,b,a]}}("b",void 0))</script>`,
+		`<p :x='[{"id":1},{"id":2}]' x='[{"id":1},{"id":2}]'><script>var x={"id":"0123456789"}</script>`,
 		`<script>self.__next_f.push([1,"0:[1,2,3,4,5,6,7,8]\n"])</script>`,
 		`<table><tr><th>a<td>b</table><dl><dt>a<dd>b<li><b>x:</b>y`,
 	} {

@@ -65,6 +65,9 @@ type parser struct {
 	left  int  // number of values that may follow
 	loose bool // something was not valid JSON
 	buf   []byte
+
+	bound map[string]JSON // what names stand for
+	room  int             // bytes of text that names may stand for
 }
 
 // space skips white space and comments.
@@ -195,13 +198,25 @@ func (p *parser) word() (JSON, error) {
 	for p.i < len(p.s) && isWord(p.s[p.i]) {
 		p.i++
 	}
-	switch word := p.s[start:p.i]; {
+	word := p.s[start:p.i]
+	if v, ok := p.bound[word]; ok {
+		p.loose = true
+		if p.room -= len(v.Text); p.room < 0 {
+			return JSON{}, errTooLarge
+		}
+		return v, nil
+	}
+	switch {
 	case word == "true" || word == "false":
 		return JSON{Kind: Bool, Text: word}, nil
 	case word == "null":
 		return JSON{}, nil
 	case word == "undefined" || word == "NaN" || word == "Infinity" || word == "-Infinity":
 		p.loose = true
+		return JSON{}, nil
+	case word == "void" && strings.HasPrefix(p.s[p.i:], " 0"): // undefined, shortened
+		p.loose = true
+		p.i += len(" 0")
 		return JSON{}, nil
 	case isNumber(word):
 		return JSON{Kind: Number, Text: word}, nil

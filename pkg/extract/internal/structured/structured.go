@@ -113,6 +113,8 @@ type Pair struct{ Name, Value string }
 type Blob struct {
 	Name string // of the variable, the script's id or the attribute; may be empty
 	JSON string // valid JSON, an object or an array
+
+	Attribute bool // it is an attribute, which further elements may have, too
 }
 
 // Is says whether the item has one of the types, ignoring case.

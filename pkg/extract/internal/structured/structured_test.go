@@ -219,6 +219,19 @@ func TestFramework(t *testing.T) {
 		{"an attribute",
 			`<div id=app data-page="{&quot;props&quot;:{&quot;id&quot;:17}}" data-x="{}"></div>`,
 			[]string{`data-page {"props":{"id":17}}`}},
+		{"attributes of any name",
+			`<x :list='[{"id":1},{"id":2}]' wire:snapshot="{&quot;data&quot;:{&quot;id&quot;:17}}" title="[Sale] of 20 lamps" class="[&>b]:font-bold" :class="{on: isOn, off: 1}">`,
+			[]string{`:list [{"id":1},{"id":2}]`, `wire:snapshot {"data":{"id":17}}`}},
+		{"a call",
+			`<script>window.__NUXT__=(function(a,b,$,d,e){return {x:a,y:[a,b,$],z:{d:d,e:e,"a":.5}}}("a \u002F b",-1.50,{},void 0));window.more={"a":"0123456789"}</script>`,
+			[]string{`__NUXT__ {"x":"a / b","y":["a / b",-1.50,{}],"z":{"d":null,"e":null,"a":".5"}}`,
+				`more {"a":"0123456789"}`}},
+		{"a call without names",
+			`<script>window.__NUXT__=(function(){return {data:[{"a":1}]}}());</script>`,
+			[]string{`__NUXT__ {"data":[{"a":1}]}`}},
+		{"a call that does more",
+			`<script>window.__NUXT__=(function(a){a.b=1;return {x:a}}({}));window.f=(function(a){return {x:b}}(1));window.g=(function(a){return {x:a}+1}(1))</script>`,
+			nil},
 		{"streamed",
 			`<script>self.__next_f.push([1,"0:[\"$\",\"div\",null,{\"price\""])</script><script>self.__next_f.push([1,":3}]\n1:I[1]\n"])</script>`,
 			[]string{`__next_f [["$","div",null,{"price":3}]]`}},
@@ -240,6 +253,26 @@ func TestFramework(t *testing.T) {
 				t.Errorf("(-want +got):\n%s", diff)
 			}
 		})
+	}
+}
+
+// Values that a page names once and uses often stay within the bound.
+func TestRepeatedValuesAreBounded(t *testing.T) {
+	const times = 20_000
+	long := `"` + strings.Repeat("x", 8_000) + `"`
+	refs := strings.Repeat(",1", times)
+	for name, got := range map[string]string{
+		"texts": revive(`[[1` + refs + `],` + long + `]`),
+		"names": revive(`[[1` + refs + `],{` + long + `:2},1]`),
+	} {
+		if len(got) > maxParsed+maxParsed/100 {
+			t.Errorf("%s: %d bytes", name, len(got))
+		}
+	}
+	d := read(t, `<script>window.a=(function(a){return {list:[a`+strings.Repeat(",a", times)+
+		`]}}(`+long+`))</script>`)
+	if len(d.Framework) > 0 || !d.Cut {
+		t.Errorf("a call: %d blobs, cut: %t", len(d.Framework), d.Cut)
 	}
 }
 

@@ -39,3 +39,26 @@ func TestPortalExportsWhatIsShown(t *testing.T) {
 	}
 	v.ends()
 }
+
+// TestPortalReadsMoney: an amount is never taken as a thousandth of what was written.
+func TestPortalReadsMoney(t *testing.T) {
+	t.Parallel()
+	v := newVisit(t, false)
+	for _, c := range []struct{ locale, bad, text, is string }{
+		{"en-US", "1,000", "1.500", "1.5"}, {"en-US", "25,000.00", "0,015", "0.015"},
+		{"de-DE", "1.000", "2,500", "2,5"}, {"de-DE", "25.000", "0.015", "0,015"},
+		{"fr-FR", "x", "3 000,5", "3000,5"}} {
+		v.before(fmt.Sprintf(`Object.defineProperty(navigator, "languages", { configurable: true,
+			get: () => [%q] })`, c.locale))
+		v.goes("/preferences", `document.querySelector("#low")`)
+		v.enters("low", c.bad)
+		asks[bool](v.person, `(document.querySelector("#low").form.requestSubmit(), true)`)
+		v.sees(`document.querySelector("#low[aria-invalid=true]")`)
+		v.enters("low", c.text)
+		asks[bool](v.person, `(document.querySelector("#low").form.requestSubmit(), true)`)
+		v.says("Saved")
+		v.do(chromedp.Reload())
+		v.sees(fmt.Sprintf(`document.querySelector("#low")?.value === %q`, c.is))
+	}
+	v.ends()
+}

@@ -10,6 +10,59 @@ import (
 	"shoal.dev/shoal/e2e/suite"
 )
 
+// picking records what the page last asked of its builder.
+const picking = `(() => { const ask = fetch; window.fetch = (to, options) => {
+	if (String(to).endsWith("/page/pick")) { window.picked = JSON.parse(options.body); }
+	return ask(to, options); }; })()`
+
+// TestPortalTiesRulesToFields: a rule stays with its field while a person types the name of another
+// field. Values are mapped, and a mapping that is not whole is not saved.
+func TestPortalTiesRulesToFields(t *testing.T) {
+	t.Parallel()
+	v := newVisit(t, false)
+	v.before(picking)
+	v.goes("/", `document.querySelector("#addresses")`)
+	v.enters("addresses", "http://shop.example/list/3")
+	v.clicks("#build")
+	v.sees(`document.querySelector("iframe.page")`)
+	v.clicksIn("Lamp 2 of list 3")
+	v.says("of 24 rows")
+	v.clicksIn("12.50 €")
+	v.sees(`document.querySelector("#field-1-name")?.value === "price"`)
+	v.chooses("field-1-rule", "REGEX_CLEAN")
+	v.sees(`document.querySelector("#field-1-pattern")`)
+	v.enters("field-0-name", "price_name")
+	v.sees(`document.querySelector("#field-0-name").value === "price_name"`)
+	v.draws()
+	if got := asks[string](v.person, `[0, 1].map(n =>
+		document.querySelector("#field-" + n + "-rule").value).join()`); got != ",REGEX_CLEAN" {
+		t.Errorf("rules %q", got)
+	}
+	v.enters("field-1-name", "cost")
+	v.chooses("field-0-rule", "ENUM_MAP")
+	v.sees(`document.querySelector("#field-0-mapping").value.startsWith("Lamp ")`)
+	v.enters("field-0-mapping", "Lamp 2 of list 3 = Second")
+	v.sees(`document.querySelector("#field-0-mapping[aria-invalid=true]") &&
+		document.querySelector("main form .actions button").disabled`)
+	v.enters("field-0-mapping", "Lamp 2 of list 3 => Second")
+	v.enters("field-0-default", "other")
+	v.clicks("#field-1-name") // leaves the entry
+	v.sees(`["Second", "other"].every(text => [...document.querySelectorAll("section td")].some(
+		td => td.innerText === text))`)
+	const want = `["ENUM_MAP","price_name","price_name_mapped",{"mapping":` +
+		`{"Lamp 2 of list 3":"Second"},"default":"other"}],` +
+		`["REGEX_CLEAN","cost","cost_clean",{"pattern":"\\s+","replacement":" "}]`
+	if got := asks[string](v.person, `JSON.stringify(picked.postProcessRules.map(r => [r.kind,
+		r.sourceField, r.outputField, r.params]))`); got != "["+want+"]" {
+		t.Errorf("rules %s", got)
+	}
+	v.enters("field-0-name", "cost") // the other field's
+	v.clicks(".fields > li:first-child button")
+	v.sees(`picked.itemsConfig.length === 1 && picked.itemsConfig[0].name === "cost" &&
+		picked.postProcessRules[0]?.kind === "REGEX_CLEAN"`)
+	v.ends()
+}
+
 // TestPortalExportsWhatIsShown: the columns that are shown are in the files, whatever their names
 // have.
 func TestPortalExportsWhatIsShown(t *testing.T) {

@@ -115,3 +115,61 @@ func TestPortalReadsMoney(t *testing.T) {
 	}
 	v.ends()
 }
+
+// TestPortalTellsOfRuns: a refusal is not told as rows that are gone, and all errors of a run that
+// is over are counted.
+func TestPortalTellsOfRuns(t *testing.T) {
+	t.Parallel()
+	v := newVisit(t, false)
+	ctx := t.Context()
+	group := suite.Must(v.PutGroup(ctx, "Lamps"))(t)
+	scraper := v.lamps(group)
+	var run string
+	for range 3 {
+		launched := suite.Must(v.RunScraper(ctx, scraper))(t)
+		if _, _, err := v.Finished(ctx, launched); err != nil {
+			t.Fatal(err)
+		}
+		run = launched.JobID
+	}
+	v.before(breaking)
+	v.before(meddling)
+	const history = "/api/scraper/load-history"
+	v.goes("/runs", `document.querySelector("table.runs a")`)
+	const profile = "GET /api/scraper/data/profile"
+	for code, status := range map[string]int{"rate_limited": 429, "unavailable": 503,
+		"rows_gone": 400} {
+		v.goes("/runs", `document.querySelector("table.runs a")`)
+		v.meddles(`alter(%q, (page) => { refuse(%q, %d, %q); return page; })`,
+			"GET "+history+"?", profile, status, code)
+		v.walks("/runs/" + scraper + "/" + run + "/fields")
+		if code == "rows_gone" {
+			v.says("Runs left out because their rows were deleted: 1.")
+			continue
+		}
+		v.sees(`document.querySelector("main section .trouble")`)
+		if asks[bool](v.person, `document.querySelector("main").innerText.includes("deleted")`) {
+			t.Errorf("%s is told as rows that were deleted", code)
+		}
+		v.presses("Try again")
+		v.says("As a table")
+	}
+
+	failed := "GET " + history + "/group/" + group + "/job/" + run + "/errors"
+	v.goes("/runs", `document.querySelector("table.runs a")`)
+	v.meddles(`(() => { const part = (code, n) => Array.from({ length: n }, (_, i) => ({ code,
+			url: "http://shop.example/", status: 404, error: "", place: i + ".0" }));
+		alter(%q, (page) => { page.content.forEach(run => { run.errorLinks = 20_001; });
+			return page; });
+		answer(%q, 200, part("blocked", 10_000), () =>
+			answer(%q, 200, part("blocked", 10_000), () =>
+			answer(%q, 200, part("timeout", 1)))); })()`, "GET "+history+"?", failed, failed, failed)
+	v.walks("/runs/" + scraper + "/" + run)
+	v.sees(`[...document.querySelectorAll("section tbody tr td.n")].map(td => td.innerText).join() ===
+		"20,000,1"`)
+	if n := asks[int](v.person, fmt.Sprintf(`asked.filter(([name]) => name.startsWith(%q) &&
+		name.includes("after=9999.0")).length`, failed)); n != 2 {
+		t.Errorf("%d calls go on after an error, want 2", n)
+	}
+	v.ends()
+}

@@ -187,12 +187,12 @@ func TestRows(t *testing.T) {
 		t.Errorf("jsonl:\n%s", got.out)
 	}
 	got = b.shoal("rows", "--job", apitest.RunID, "--format", "csv", "--bom", "--no-guard",
-		"--fields", "title,price")
+		"--fields", `title,"Price, EUR"`)
 	if got.want(t, terminal.ExitOK); got.out != apitest.CSV {
 		t.Errorf("csv: %q", got.out)
 	}
 	query := b.api.Calls[len(b.api.Calls)-1]
-	if query != "GET /api/scraper/data/export?bom=true&fields=title&fields=price&format=csv"+
+	if query != "GET /api/scraper/data/export?bom=true&fields=title%2C%22Price%2C+EUR%22&format=csv"+
 		"&guard=false&jobId="+apitest.RunID {
 		t.Errorf("asked %s", query)
 	}

@@ -198,7 +198,7 @@ func where(named []*client.Category, text string) (filter.Node, error) {
 }
 
 // namedCategories finds a group's categories by id or name, each once. A text that is neither is a
-// comma-separated list.
+// list of them.
 func namedCategories(v *client.View, group ids.ID, texts []string) ([]*client.Category, error) {
 	var named []*client.Category
 	add := func(name string) bool {
@@ -212,7 +212,11 @@ func namedCategories(v *client.View, group ids.ID, texts []string) ([]*client.Ca
 		if text == "" || add(text) {
 			continue
 		}
-		for part := range strings.SplitSeq(text, ",") {
+		parts, err := api.SplitNames(text, "categories")
+		if err != nil {
+			return nil, err
+		}
+		for _, part := range parts {
 			if part = strings.TrimSpace(part); part != "" && !add(part) {
 				return nil, fault.Invalid(fault.NotFound, "categories",
 					"there is no category %.100q in this group", part)

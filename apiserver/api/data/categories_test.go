@@ -96,6 +96,7 @@ func readByCategory(t *testing.T, store rowstore.Store) {
 		"categories=" + name("five, six"):                       "56",
 		"categories=low," + comma:                               "1256",
 		"categories=low&categories=" + name("five, six"):        "1256",
+		"categories=" + name(`low,"five, six"`):                 "1256",
 		"categories=low,high&" + filters(`{"n":{"gt":1}}`):      "278",
 		"categories=low,all&" + filters(`{"n":{"gt":5}}`):       "678",
 		"categories=" + all + "&" + filters(`{"n":{"gt":6}}`):   "78",

@@ -3,7 +3,6 @@ package data
 import (
 	"context"
 	"slices"
-	"strings"
 	"time"
 
 	"shoal.dev/shoal/apiserver/api"
@@ -14,7 +13,6 @@ import (
 	"shoal.dev/shoal/apiserver/internal/ownership"
 	"shoal.dev/shoal/controlplane/client"
 	"shoal.dev/shoal/pkg/fault"
-	"shoal.dev/shoal/pkg/filter"
 	"shoal.dev/shoal/pkg/ids"
 )
 
@@ -56,8 +54,8 @@ type RunDiff struct {
 type diffRequest struct {
 	From   ids.ID   `query:"from" required:"true" doc:"The older run"`
 	To     ids.ID   `query:"to" required:"true" doc:"The newer run, of the same scraper"`
-	Key    []string `query:"key" max:"5" each:"max=4096" doc:"Members that identify a row, such as sku: rows with the same values are the same row. Repeated, or separated by commas. Rows that lack one are compared by position: the page's address and the place on it. In an uploaded file, position is the place in the file. The default is position if each page has one row. Otherwise it is a member such as sku, ean, id or url that is different in each row, if there is one."`
-	Fields []string `query:"fields" max:"500" each:"max=4096" doc:"Compare only these members; repeated, or separated by commas. Default: all except the server's, which begin with _"`
+	Key    []string `query:"key" max:"5" each:"max=4096" doc:"Members that identify a row, such as sku: rows with the same values are the same row. Repeated, or separated by commas as in csv. Rows that lack one are compared by position: the page's address and the place on it. In an uploaded file, position is the place in the file. The default is position if each page has one row. Otherwise it is a member such as sku, ean, id or url that is different in each row, if there is one."`
+	Fields []string `query:"fields" max:"500" each:"max=4096" doc:"Compare only these members, listed like those of key. Default: all except the server's, which begin with _"`
 	Limit  int      `query:"limit" default:"100" min:"1" clamp:"1000"`
 	Cursor string   `query:"cursor" max:"1024" doc:"nextCursor of the previous page, with all other parameters but limit unchanged"`
 	Format string   `query:"format" agent:"hidden" default:"json" enum:"json,csv,jsonl" doc:"json returns one page; csv and jsonl return everything that follows, and ignore limit"`
@@ -187,10 +185,10 @@ func (in *diffRequest) runs(ctx context.Context, r Resource, from *operation.Cal
 	}
 	from.Reads = ownership.StillReads(r.Client, from.Customer, older.Customer, older.Group,
 		newer.Group)
-	if runs.Key, err = names(in.Key, "key", maxKeyFields); err != nil {
+	if runs.Key, err = api.ReadMembers(in.Key, "key", maxKeyFields); err != nil {
 		return runs, err
 	}
-	if runs.Fields, err = names(in.Fields, "fields", maxFields); err != nil {
+	if runs.Fields, err = api.ReadMembers(in.Fields, "fields", maxFields); err != nil {
 		return runs, err
 	}
 	key, fields := runs.Key, runs.Fields
@@ -225,26 +223,4 @@ func (r Resource) ended(ctx context.Context, from *operation.Caller, id ids.ID,
 		err = fault.Invalid(fault.JobNotEnded, field, "the run goes on: compare it when it has ended")
 	}
 	return job, err
-}
-
-// names splits texts into names of members, without duplicates; nil if there are none.
-func names(texts []string, field string, most int) ([]string, error) {
-	var found []string
-	for _, text := range texts {
-		for name := range strings.SplitSeq(text, ",") {
-			if name == "" || slices.Contains(found, name) {
-				continue
-			}
-			if !filter.IsField(name) {
-				return nil, fault.Invalid(fault.InvalidRequest, field,
-					`needs a field's name of 1 to %d bytes, without control characters, " or \`,
-					filter.MaxFieldBytes)
-			}
-			found = append(found, name)
-		}
-	}
-	if len(found) > most {
-		return nil, fault.Invalid(fault.InvalidRequest, field, "at most %d are allowed", most)
-	}
-	return found, nil
 }

@@ -5,7 +5,6 @@ import (
 	"encoding/json"
 	"fmt"
 	"slices"
-	"strings"
 	"time"
 
 	"shoal.dev/shoal/apiserver/api"
@@ -28,9 +27,9 @@ type selection struct {
 	GroupID    ids.ID   `query:"groupId"`
 	JobID      ids.ID   `query:"jobId"`
 	IsLastRun  bool     `query:"isLastRun" default:"false" doc:"Only rows of each scraper's newest run; a deleted scraper has none"`
-	Categories []string `query:"categories" max:"20" each:"max=4096" doc:"Only rows in any of these categories of the group, by id or name. Repeated, or separated by commas unless a name has a comma; at most 20. With filters, rows must match both."`
+	Categories []string `query:"categories" max:"20" each:"max=4096" doc:"Only rows in any of these categories of the group, by id or name. Repeated, or separated by commas as in csv; at most 20. With filters, rows must match both."`
 	Filters    string   `query:"filters" max:"30000" code:"invalid_filter" doc:"JSON filter: {\"price\":{\"$gt\":10}}"`
-	Fields     []string `query:"fields" max:"500" each:"max=4096" doc:"Only these members of each row; repeated, or separated by commas"`
+	Fields     []string `query:"fields" max:"500" each:"max=4096" doc:"Only these members of each row; repeated, or separated by commas as in csv: name,\"Price, EUR\""`
 	Sort       string   `query:"sort" max:"1024" code:"invalid_sort" doc:"One field, then asc or desc: price,desc. Default: in the order in which rows were stored."`
 }
 
@@ -341,17 +340,5 @@ func (in *selection) identity(customer string, named []*client.Category) []strin
 
 // fields is the projection; nil: whole rows.
 func (in *selection) fields() ([]string, error) {
-	var fields []string
-	for _, text := range in.Fields {
-		for name := range strings.SplitSeq(text, ",") {
-			if name != "" && !slices.Contains(fields, name) {
-				fields = append(fields, name)
-			}
-		}
-	}
-	if len(fields) > maxFields {
-		return nil, fault.Invalid(fault.InvalidRequest, "fields", "at most %d are allowed",
-			maxFields)
-	}
-	return fields, nil
+	return api.ReadMembers(in.Fields, "fields", maxFields)
 }

@@ -40,6 +40,15 @@ export function apiAddress(path: string, query: Query = {}): string {
   return path + (text && "?" + text);
 }
 
+/** Names as the API lists them, as in csv. */
+export const listNames = (names: string[]) => names.map((name) =>
+  /[",]|^\s|\s$/.test(name) ? `"${name.replaceAll('"', '""')}"` : name).join(",");
+
+/** The names of such a list. Spaces around them do not count, unless they stand in quotes. */
+export const readNames = (list: string) =>
+  [...list.matchAll(/\s*"((?:[^"]|"")*)"\s*(?:,|$)|([^,]*)(?:,|$)/g)].map(([, exact, plain]) =>
+    exact?.replaceAll('""', '"') ?? plain!.trim()).filter(Boolean);
+
 /** A key under which a call is done once, however often it is sent. */
 export const newKey = () => crypto.randomUUID();
 

@@ -2,43 +2,21 @@
 import { useSignal } from "@preact/signals";
 import { useEffect, useMemo, useRef } from "preact/hooks";
 import type { FieldInput, PageCandidate, PageChoice, PagePick, PagePickInput, PagePreview,
-  PostProcessRule, RunEstimate, Scraper } from "./schema.gen";
+  RunEstimate, Scraper } from "./schema.gen";
 import { call, newKey, Once, type Refused } from "./api";
 import { change, draft, mostName, newName } from "./draft";
 import { useEntry } from "./entries";
 import { show, type Showing } from "./frame";
 import { refused, Trouble } from "./load";
+import { isWhole, itemsOf, keepRecipe, type Kind, mappingOf, newRecipe, type Picked, readRecipe,
+  type Recipe, type Rule, rulesOf } from "./recipe";
 import { address, go, place, stays } from "./route";
 import { asText, count, money, Scraped, when } from "./show";
 import { fieldsOf, groupFor, NameTrouble } from "./start";
 import { texts } from "./texts";
 import { building } from "./texts.builder";
 
-type Kind = "SINGLE_PRODUCT" | "MULTIPLE_PRODUCTS";
 const kinds: Kind[] = ["MULTIPLE_PRODUCTS", "SINGLE_PRODUCT"];
-
-/** What is picked so far. It lives as long as the browser's tab. */
-interface Recipe {
-  url: string;
-  type: Kind;
-  fields: FieldInput[];
-  rules: PostProcessRule[];
-  follow: boolean;
-}
-
-const kept = "shoal-recipe";
-
-function readRecipe(url: string): Recipe | undefined {
-  try {
-    const was = JSON.parse(sessionStorage.getItem(kept) ?? "null") as Recipe | null;
-    return was?.url === url ? was : undefined;
-  } catch {
-    return undefined;
-  }
-}
-
-const newRecipe = (url: string): Recipe =>
-  ({ url, type: "MULTIPLE_PRODUCTS", fields: [], rules: [], follow: true });
 
 /** The page of the address in the query. */
 export function Builder() {
@@ -91,7 +69,7 @@ function Picking(props: { url: string; page: PagePreview; again: () => void }) {
 
   const keep = (next: Recipe) => {
     recipe.value = next;
-    sessionStorage.setItem(kept, JSON.stringify(next));
+    keepRecipe(next);
   };
   const ask = async (next: Recipe, element?: number) => {
     asking.current?.abort();
@@ -99,8 +77,8 @@ function Picking(props: { url: string; page: PagePreview; again: () => void }) {
     busy.value = true;
     error.value = undefined;
     keep(next); // what is changed meanwhile goes on from here
-    const body: PagePickInput = { url, type: next.type, itemsConfig: next.fields,
-      postProcessRules: next.rules, element: element ?? null };
+    const body: PagePickInput = { url, type: next.type, itemsConfig: itemsOf(next.fields),
+      postProcessRules: rulesOf(next.fields), element: element ?? null };
     try {
       const answer = await call<PagePick>("POST", "/api/scraper-simple/page/pick",
         { body, signal: cancel.signal });
@@ -110,7 +88,7 @@ function Picking(props: { url: string; page: PagePreview; again: () => void }) {
       }
       const now = recipe.value.fields; // with what was typed meanwhile
       keep({ ...recipe.value, fields: answer.itemsConfig.map((f, i) => now[i] !== next.fields[i]
-        ? now[i]! : f) });
+        ? now[i]! : { ...f, rule: now[i]?.rule }) });
       made.value = answer;
     } catch (e) {
       if (cancel.signal.aborted) {
@@ -141,7 +119,7 @@ function Picking(props: { url: string; page: PagePreview; again: () => void }) {
   useEffect(() => showing.current?.mark(made.value?.matches ?? []), [made.value]);
 
   const set = (change: Partial<Recipe>) => void ask({ ...recipe.value, ...change });
-  const { type, fields, rules, follow } = recipe.value;
+  const { type, fields, follow } = recipe.value;
   return <>
     <p class="hint">{page.chargedMicros === 0 ? building.costsNothing(page.tier)
       : building.costs(page.tier, money(page.chargedMicros))}{" "}
@@ -164,12 +142,10 @@ function Picking(props: { url: string; page: PagePreview; again: () => void }) {
         <ol class="fields">{fields.map((f, i) => <OneField key={i} place={i} field={f}
           makesRows={i === 0 && type === "MULTIPLE_PRODUCTS"}
           choices={choices.value[f.selector] ?? []}
-          rule={rules.find((r) => r.sourceField === f.name)} set={(field, rule, typing) =>
-            (typing ? keep : ask)({ ...recipe.value,
-              fields: fields.map((old, k) => k === i ? field : old),
-              rules: [...rules.filter((r) => r.sourceField !== f.name), ...(rule ? [rule] : [])] })}
-          remove={() => set({ fields: fields.filter((_, k) => k !== i),
-            rules: rules.filter((r) => r.sourceField !== f.name) })} />)}</ol>
+          values={() => (made.value?.rows ?? []).map((row) => asText(row[f.name]))}
+          set={(field, typing) => (typing ? keep : ask)({ ...recipe.value,
+            fields: fields.map((old, k) => k === i ? field : old) })}
+          remove={() => set({ fields: fields.filter((_, k) => k !== i) })} />)}</ol>
         {error.value && <Trouble error={error.value}
           again={error.value.code === "not_found" ? props.again : undefined} />}
         <p role="status">{busy.value ? building.working : made.value && fields.length > 0
@@ -183,23 +159,32 @@ function Picking(props: { url: string; page: PagePreview; again: () => void }) {
       : building.goesOnNot}</p>
     {page.pagination && <label class="check"><input type="checkbox" checked={follow}
       onChange={(e) => set({ follow: e.currentTarget.checked })} />{building.follow}</label>}
-    <Saving url={url} disabled={busy.value || !made.value?.rows.length} scraper={() => ({ type,
+    <Saving url={url} disabled={busy.value || !made.value?.rows.length
+      || !fields.every((f) => isWhole(f.rule))} scraper={() => ({ type,
       sourceConfig: { url, pagination: follow && type === "MULTIPLE_PRODUCTS"
         ? page.pagination : null },
-      itemsConfig: fields, postProcessRules: rules, config: {}, schema: null })} />
+      itemsConfig: itemsOf(fields), postProcessRules: rulesOf(fields), config: {},
+      schema: null })} />
     <Proposals of={page.candidates} begin={(c) => set({ type: c.type as Kind,
-      fields: c.itemsConfig, rules: [] })} />
+      fields: c.itemsConfig })} />
   </>;
 }
 
 /** Names, of each kind of rule, of what it needs. */
 const params: Record<string, string[]> = { REGEX_CLEAN: ["pattern", "replacement"],
-  CURRENCY_CONVERT: ["from", "to"] };
+  CURRENCY_CONVERT: ["from", "to"], ENUM_MAP: ["mapping", "default"] };
 
-function OneField(props: { place: number; field: FieldInput; makesRows: boolean;
-  choices: PageChoice[]; rule: PostProcessRule | undefined; remove: () => void;
-  set: (field: FieldInput, rule: PostProcessRule | undefined, typing?: boolean) => void; }) {
-  const { place, field, rule } = props;
+/** What rules begin with, by their kind. */
+const begins: Record<Rule["kind"], (values: string[]) => Rule["params"]> = {
+  REGEX_CLEAN: () => ({ pattern: "\\s+", replacement: " " }),
+  CURRENCY_CONVERT: () => ({ from: "EUR", to: "USD" }),
+  ENUM_MAP: (values) => ({ mapping: mappingOf(values), default: "" }) };
+
+function OneField(props: { place: number; field: Picked; makesRows: boolean;
+  choices: PageChoice[]; values: () => string[]; remove: () => void;
+  set: (field: Picked, typing?: boolean) => void; }) {
+  const { place, field } = props;
+  const { rule } = field;
   const id = `field-${place}`;
   const chosen = field.kind === "ATTR" ? `@${field.attr}` : field.kind;
   const options = new Map<string, string>([[chosen, ""]]);
@@ -207,13 +192,11 @@ function OneField(props: { place: number; field: FieldInput; makesRows: boolean;
   options.set("EXISTS", "");
   const label = (option: string) => option === "TEXT" ? building.text
     : option === "EXISTS" ? building.exists : building.attribute(option.slice(1));
-  const ruled = (kind: string, given: Record<string, unknown>, of = field.name) => kind === ""
-    ? undefined : { kind: kind as PostProcessRule["kind"], sourceField: of,
-      outputField: `${of}_${kind === "REGEX_CLEAN" ? "clean" : "converted"}`, params: given };
-  const rename = (name: string, typing: boolean) => props.set({ ...field, name },
-    rule && ruled(rule.kind, rule.params ?? {}, name), typing);
-  const param = (name: string, value: string, typing: boolean) => props.set(field,
-    ruled(rule!.kind, { ...rule!.params, [name]: value }), typing);
+  const rename = (name: string, typing: boolean) => props.set({ ...field, name }, typing);
+  const param = (name: string, value: string, typing: boolean) => props.set({ ...field,
+    rule: { kind: rule!.kind, params: { ...rule!.params, [name]: value } } }, typing);
+  const ruled = (kind: Rule["kind"] | "") => props.set({ ...field,
+    rule: kind ? { kind, params: begins[kind](props.values()) } : undefined });
   return <li data-field={place % 6}>
     <p class="hint">{building.field(count(place + 1))}
       {props.makesRows && <>, {building.first}</>}: <code><Scraped value={field.selector} /></code>
@@ -227,24 +210,40 @@ function OneField(props: { place: number; field: FieldInput; makesRows: boolean;
         <select id={`${id}-what`} value={chosen} onChange={(e) => {
           const to = e.currentTarget.value;
           props.set(to.startsWith("@") ? { ...field, kind: "ATTR", attr: to.slice(1) }
-            : { name: field.name, selector: field.selector, kind: to as FieldInput["kind"] }, rule);
+            : { name: field.name, selector: field.selector, kind: to as FieldInput["kind"], rule });
         }}>{[...options].map(([option]) => <option key={option} value={option}>
             {label(option)}</option>)}</select></div>
       <div><label for={`${id}-rule`}>{building.rule}</label>
-        <select id={`${id}-rule`} value={rule?.kind ?? ""} onChange={(e) => props.set(field,
-          ruled(e.currentTarget.value, e.currentTarget.value === "REGEX_CLEAN"
-            ? { pattern: "\\s+", replacement: " " } : { from: "EUR", to: "USD" }))}>
+        <select id={`${id}-rule`} value={rule?.kind ?? ""}
+          onChange={(e) => ruled(e.currentTarget.value as Rule["kind"] | "")}>
           {Object.entries(building.rules).map(([kind, text]) =>
             <option key={kind} value={kind}>{text}</option>)}</select></div>
       {rule && (params[rule.kind] ?? []).map((name) => <div key={name}>
         <label for={`${id}-${name}`}>{building.params[name]}</label>
-        <input id={`${id}-${name}`} value={String(rule.params?.[name] ?? "")} autocomplete="off"
-          onInput={(e) => param(name, e.currentTarget.value, true)}
-          onChange={(e) => param(name, e.currentTarget.value, false)} /></div>)}
+        {name === "mapping" ? <Mapping id={`${id}-${name}`} rule={rule}
+          set={(text, typing) => param(name, text, typing)} />
+          : <input id={`${id}-${name}`} value={rule.params[name]} autocomplete="off"
+            onInput={(e) => param(name, e.currentTarget.value, true)}
+            onChange={(e) => param(name, e.currentTarget.value, false)} />}</div>)}
       <button type="button" class="plain" aria-label={building.remove(field.name)}
         onClick={props.remove}>{building.removeShort}</button>
     </div>
   </li>;
+}
+
+function Mapping(props: { id: string; rule: Rule;
+  set: (text: string, typing: boolean) => void; }) {
+  const { id, rule } = props;
+  const bad = !isWhole(rule);
+  return <>
+    <textarea id={id} rows={4} value={rule.params.mapping} spellcheck={false}
+      aria-invalid={bad || undefined}
+      aria-describedby={`${id}-hint${bad ? ` ${id}-problem` : ""}`}
+      onInput={(e) => props.set(e.currentTarget.value, true)}
+      onChange={(e) => props.set(e.currentTarget.value, false)} />
+    <p class="hint" id={`${id}-hint`}>{building.mappingHint}</p>
+    {bad && <p class="trouble" role="alert" id={`${id}-problem`}>{building.mappingBad}</p>}
+  </>;
 }
 
 const mostShown = 14; // fields

@@ -107,6 +107,9 @@ function Spread(props: { fields: FieldProfile[] }) {
   </section>;
 }
 
+/** What says that the rows of a run are deleted, or its record. */
+const removed = ["rows_gone", "job_not_found"];
+
 /** A field of the last runs of a scraper that have ended, as a line and as a table. */
 function OverRuns(props: { scraper: string; fields: FieldProfile[] }) {
   const field = useSignal(props.fields[0]!.name);
@@ -122,10 +125,10 @@ function OverRuns(props: { scraper: string; fields: FieldProfile[] }) {
         runs.push({ run, profile: await call<RunProfile>("GET", "/api/scraper/data/profile",
           { query: { jobId: run.id }, signal }) });
       } catch (e) {
-        if (!(e instanceof Refused) || e.code === "network") {
+        if (!(e instanceof Refused) || !removed.includes(e.code)) {
           throw e;
         }
-        gone++; // its rows are deleted, while its record stays
+        gone++;
       }
     }
     return { runs, gone };

@@ -2,7 +2,7 @@
 import { useSignal } from "@preact/signals";
 import type { Group as Of, GroupEstimate, RunsOfGroup, Starts,
   StartTypeForGroup } from "./schema.gen";
-import { call } from "./api";
+import { call, listNames, readNames } from "./api";
 import { useEntry } from "./entries";
 import { Came, Do, Entry, Form, Select, Table, useAct } from "./kit";
 import { resynced, Shown, useLoaded } from "./load";
@@ -124,7 +124,7 @@ function Settings(props: { group: Of; changed: () => void }) {
   const zone = useEntry("zone", group.scheduleTimezone);
   const keeps = useEntry("keeps", group.retentionCount === null ? "" : String(group.retentionCount));
   const alerts = useEntry("alerts", group.changeAlerts.join(","));
-  const apart = useEntry("alerts-key", group.changeAlertsKey.join(","));
+  const apart = useEntry("alerts-key", listNames(group.changeAlertsKey));
   const holds = useEntry("quarantine", group.quarantine);
   const bad = useSignal(false);
   const act = useAct();
@@ -137,8 +137,7 @@ function Settings(props: { group: Of; changed: () => void }) {
       ...keeps.value.trim() && { retentionCount: Number(keeps.value) },
       quarantine: holds.value,
       changeAlerts: alerts.value ? alerts.value.split(",") : [],
-      changeAlertsKey: alerts.value ? apart.value.split(",").map((f) => f.trim()).filter(Boolean)
-        : [] };
+      changeAlertsKey: alerts.value ? readNames(apart.value) : [] };
     void act.run(body, async (key) => {
       await call("PUT", "/api/scraper/group", { key, body });
       props.changed();

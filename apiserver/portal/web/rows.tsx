@@ -3,7 +3,7 @@ import { signal, useSignal, type Signal } from "@preact/signals";
 import type { ComponentChildren } from "preact";
 import { useEffect, useMemo, useRef } from "preact/hooks";
 import type { Category, Group, RowReceipt } from "./schema.gen";
-import { apiAddress, call } from "./api";
+import { apiAddress, call, listNames, readNames } from "./api";
 import { useEntry } from "./entries";
 import { resynced, Shown, Trouble, useLoaded } from "./load";
 import { address, arrive, go, place } from "./route";
@@ -78,7 +78,7 @@ export function Rows(props: { group: string }) {
     }
   });
   useEffect(() => arrive(texts.product), [name]); // the heading says it
-  const hidden = new Set((place.value.query.get("hide") ?? "").split("\n").filter(Boolean));
+  const hidden = new Set(readNames(place.value.query.get("hide") ?? ""));
   const columns = fields.filter((f) => !hidden.has(f));
   const n = reader.known.value;
   return <>
@@ -164,7 +164,7 @@ function Choice(props: { want: Wanted; fields: string[]; hidden: Set<string>;
     } else {
       off.add(field);
     }
-    ask({ hide: [...off].join("\n") });
+    ask({ hide: listNames([...off]) });
   };
   const shown = fields.filter((f) => !hidden.has(f));
   return <div class="choice">
@@ -188,7 +188,7 @@ function Choice(props: { want: Wanted; fields: string[]; hidden: Set<string>;
       <Menu name={texts.exported}>
         <ul class="links">{formats.map((format) => <li key={format}>
           <a download href={apiAddress("/api/scraper/data/export", { ...reader.query, format,
-            fields: hidden.size > 0 ? shown.join(",") : undefined })}>
+            fields: hidden.size > 0 ? listNames(shown) : undefined })}>
             {format}</a></li>)}</ul></Menu>
     </div>
   </div>;

@@ -250,7 +250,33 @@ function OneRun(props: { job: ReturnType<typeof newest>; scraper: Scraper | unde
   </>;
 }
 
-const errors = { most: 1_000, every: 3_000 };
+const errors = { first: 1_000, page: 10_000, most: 100_000, every: 3_000 };
+
+/** Errors of a run by kind, each with its first one. */
+interface Kinds { by: Map<string, { first: LinkError; n: number }>; read: number; cut: boolean }
+
+const noKinds: Kinds = { by: new Map(), read: 0, cut: false };
+
+/** Reads the errors of a run: all once it is over, the first ones before. */
+async function readKinds(job: Job, over: boolean, signal: AbortSignal): Promise<Kinds> {
+  const kinds: Kinds = { by: new Map(), read: 0, cut: false };
+  const limit = over ? errors.page : errors.first;
+  let after: string | undefined;
+  do {
+    const page = await call<LinkError[]>("GET",
+      `/api/scraper/load-history/group/${job.groupId}/job/${job.id}/errors`,
+      { query: { limit, after }, signal });
+    for (const one of page) {
+      const kind = `${one.code} ${one.status ?? ""}`;
+      const known = kinds.by.get(kind);
+      kinds.by.set(kind, { first: known?.first ?? one, n: (known?.n ?? 0) + 1 });
+    }
+    kinds.read += page.length;
+    after = page.length === limit ? page.at(-1)!.place : undefined;
+    kinds.cut = after !== undefined;
+  } while (after && over && kinds.read < errors.most);
+  return kinds;
+}
 
 /** Errors of a run by kind. They are read again at most every 3 s while there come more. */
 function Failures(props: { job: Job; over: boolean }) {
@@ -263,30 +289,23 @@ function Failures(props: { job: Job; over: boolean }) {
     const timer = setTimeout(() => { asked.value = job.errorLinks; }, over ? 0 : errors.every);
     return () => clearTimeout(timer);
   }, [job.errorLinks === asked.value, asked.value, over]); // more may have come meanwhile
-  const read = useLoaded(async (signal) => asked.value === 0 ? [] : call<LinkError[]>("GET",
-    `/api/scraper/load-history/group/${job.groupId}/job/${job.id}/errors`,
-    { query: { limit: errors.most }, signal }), [job.id, asked.value, over]);
+  const read = useLoaded(async (signal) => asked.value === 0 ? noKinds
+    : readKinds(job, over, signal), [job.id, asked.value, over]);
   return <section>
     <h2>{texts.errorsTitle}</h2>
-    <Shown of={read}>{(all) => all.length === 0 ? <p>{texts.errorsNone}</p> : <>
-      {all.length === errors.most && <p class="hint">{texts.errorsFirst(count(errors.most))}</p>}
-      <FailureTable errors={all} /></>}</Shown>
+    <Shown of={read}>{(all) => all.read === 0 ? <p>{texts.errorsNone}</p> : <>
+      {all.cut && <p class="hint">{texts.errorsFirst(count(all.read))}</p>}
+      <FailureTable kinds={all.by} /></>}</Shown>
   </section>;
 }
 
-function FailureTable(props: { errors: LinkError[] }) {
-  const kinds = new Map<string, { first: LinkError; n: number }>();
-  for (const one of props.errors) {
-    const kind = `${one.code} ${one.status ?? ""}`;
-    const known = kinds.get(kind);
-    kinds.set(kind, { first: known?.first ?? one, n: (known?.n ?? 0) + 1 });
-  }
+function FailureTable(props: { kinds: Kinds["by"] }) {
   return <div class="scroll" tabIndex={0} role="region" aria-label={texts.errorsCaption}><table>
     <caption class="unseen">{texts.errorsCaption}</caption>
     <thead><tr><th scope="col">{texts.errorKind}</th>
       <th scope="col" class="n">{texts.errorCount}</th><th scope="col">{texts.errorHow}</th>
       <th scope="col">{texts.errorExample}</th></tr></thead>
-    <tbody>{[...kinds].sort((a, b) => b[1].n - a[1].n).map(([kind, { first, n }]) => {
+    <tbody>{[...props.kinds].sort((a, b) => b[1].n - a[1].n).map(([kind, { first, n }]) => {
       const known = failures[first.code];
       return <tr key={kind}>
         <td class="wide">{known?.title ?? first.code}{first.status ? ` (${first.status})` : ""}</td>

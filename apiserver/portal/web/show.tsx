@@ -106,13 +106,18 @@ export const pause = (seconds: number) => {
     .format(Math.ceil(n));
 };
 
-/** An amount that a person has entered, in micros; undefined: none, NaN: no amount. */
+const thousands = new Intl.NumberFormat(locale, { numberingSystem: "latn" })
+  .formatToParts(1_234_567).find((part) => part.type === "group")?.value;
+
+/** An amount that a person has entered, in micros; undefined: none, NaN: no amount. The point and
+ * the comma are both decimal signs. But who writes 1,000 for a thousand does not mean one. */
 export function parseMoney(text: string): number | undefined {
   const said = text.trim().replace(/\s|€/g, "");
   if (said === "") {
     return undefined;
   }
-  return /^\d{1,9}([.,]\d{1,6})?$/.test(said)
+  const grouped = /^[1-9]\d{0,2}([.,])\d{3}$/.exec(said)?.[1];
+  return /^\d{1,9}([.,]\d{1,6})?$/.test(said) && (!grouped || grouped !== thousands)
     ? Math.round(Number(said.replace(",", ".")) * 1e6) : NaN;
 }
 

@@ -60,7 +60,7 @@ export const texts = {
   understood: "Understood",
   amount: "Amount in euros",
   amountHint: "For example 25 or 25.50.",
-  amountBad: "Enter an amount in euros and cents, like 25.50.",
+  amountBad: "Enter an amount in euros and cents, like 25.50, without signs between thousands.",
   ledger: "Ledger",
   ledgerNone: "Nothing has been booked yet.",
   ledgerExport: "Download the whole ledger as csv",

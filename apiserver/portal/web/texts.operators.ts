@@ -102,7 +102,7 @@ export const texts = {
   adjusted: "The amount is booked.",
   adjustHint: "In euros, for example 25.00. To deduct money, put a minus before it.",
   amount: "Amount in euros",
-  amountBad: "Enter an amount in euros and cents, like 25.50.",
+  amountBad: "Enter an amount in euros and cents, like 25.50, without signs between thousands.",
   note: "Reason",
   noteHint: "It appears in the ledger.",
 

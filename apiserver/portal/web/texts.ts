@@ -92,7 +92,8 @@ export const texts = {
     + "used up. Top up, or set a cap.",
   cap: "Cap on the cost",
   capHint: "In euros. Empty: no cap.",
-  capBad: "Enter an amount in euros, like 1.50, or leave this empty.",
+  capBad: "Enter an amount in euros, like 1.50, without signs between thousands, or "
+    + "leave this empty.",
   launch: "Launch",
   launching: "The run is being launched.",
   draftTooLarge: "The list is too long to be kept if you reload this page.",

@@ -17,8 +17,10 @@ import (
 // DiffQuery says which two runs of a scraper are compared, and how.
 type DiffQuery struct {
 	From, To string
-	Key      []string // members that identify a row; nil: the server finds them
-	Fields   []string // members that are compared; nil: all of the rows' own members
+
+	// Lists of members, as the API reads them.
+	Key    []string // that identify a row; nil: the server finds them
+	Fields []string // that are compared; nil: all of the rows' own members
 }
 
 // RunDiff is the summary of a comparison.

@@ -19,7 +19,7 @@ type RowQuery struct {
 	LastRun bool     // only those of each scraper's newest run
 	Filters string   // JSON, "" for all
 	Sort    string   // a field, then asc or desc; "": as stored
-	Fields  []string // only these members, nil for all
+	Fields  []string // lists of members, as the API reads them: only these; nil: all
 	Limit   int64    // most rows, 0 for all
 }
 

@@ -18,8 +18,8 @@ type Diff struct {
 	Connection
 	From   string   `arg:"" help:"Id of the older run."`
 	To     string   `arg:"" help:"Id of the newer run of the same scraper."`
-	By     []string `help:"Fields that identify a row, such as sku." placeholder:"NAME,..."`
-	Fields []string `help:"Compare only these fields." placeholder:"NAME,..."`
+	By     []string `sep:"none" help:"Fields that identify a row, such as sku, separated by commas as in csv." placeholder:"NAME,..."`
+	Fields []string `sep:"none" help:"Compare only these fields, separated by commas as in csv." placeholder:"NAME,..."`
 	Format string   `default:"text" enum:"text,jsonl,csv" help:"text for people, jsonl and csv for programs."`
 	JSON   bool     `help:"Print the server's answer as JSON, with the sums and the first 1,000 changes."`
 	Out    string   `short:"o" help:"File to write, which appears only when complete; by default standard output." placeholder:"FILE"`

@@ -18,7 +18,7 @@ type Rows struct {
 	Format  string   `default:"table" enum:"table,jsonl,csv,parquet,xlsx" help:"table for people, jsonl, csv and parquet for programs, xlsx for spreadsheets."`
 	Filter  string   `help:"Only rows that match, as JSON, such as {\"price\":{\"$gt\":10}}. A quoted number compares as text." placeholder:"JSON"`
 	Sort    string   `help:"Order by this field, then asc or desc, such as price,desc." placeholder:"FIELD"`
-	Fields  []string `help:"Only these fields, in this order." placeholder:"NAME,..."`
+	Fields  []string `sep:"none" help:"Only these fields, in this order, separated by commas as in csv." placeholder:"NAME,..."`
 	Limit   int64    `help:"Most rows to read; 0 for all." placeholder:"N"`
 	Out     string   `short:"o" help:"File to write, which appears only when complete; by default standard output." placeholder:"FILE"`
 	FileForm
@@ -48,6 +48,7 @@ Examples:
   shoal rows --job 66f0c2a1b7d4e8f901234567
   shoal rows --job 66f0c2a1b7d4e8f901234567 --format csv --bom -o rows.csv
   shoal rows --group news --last-run --format xlsx -o news.xlsx
+  shoal rows --scraper prices --fields 'title,"Price, EUR"'
   shoal rows --group news --last-run --format jsonl | jq -r .title`
 }
 

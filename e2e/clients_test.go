@@ -14,8 +14,8 @@ import (
 )
 
 // TestClients regenerates the clients, which must equal the kept ones, and compiles each, and the
-// portal's sources. Then each client does the main job against the service: group, scraper, run, wait,
-// rows, export.
+// portal's sources. Then each client does the main job against the service: group, scraper, run,
+// wait, rows, export.
 func TestClients(t *testing.T) {
 	if os.Getenv("SHOAL_CLIENTS_SUITE") == "" {
 		t.Skip("make clients-test runs it")

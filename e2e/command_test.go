@@ -14,8 +14,8 @@ import (
 	"shoal.dev/shoal/testkit/process"
 )
 
-// TestDemo runs the demo twice; the second run finds the data of the first. The printed link of each
-// signs one browser in, once.
+// TestDemo runs the demo twice; the second run finds the data of the first. The printed link of
+// each signs one browser in, once.
 func TestDemo(t *testing.T) {
 	data := t.TempDir()
 	for range 2 {

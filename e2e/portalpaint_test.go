@@ -14,8 +14,10 @@ import (
 	"shoal.dev/shoal/testkit/browser"
 )
 
-// paintBound is the middle First that is allowed, 0 for any. Time is judged only alone on a machine.
-var paintBound = flag.Duration("paint-bound", 0, "judge the middle first paint of the portal by this")
+// paintBound is the middle First that is allowed, 0 for any: only a test that runs alone judges
+// time.
+var paintBound = flag.Duration("paint-bound", 0,
+	"judge the middle first paint of the portal by this")
 
 const (
 	slowedCPU = 4

@@ -119,8 +119,8 @@ func shrink(of image.Image) *image.Paletted {
 	return small
 }
 
-// differ returns which share of two pictures' ink differs. What one has beyond the other counts half:
-// lists vary in length.
+// differ returns which share of two pictures' ink differs. What one has beyond the other counts
+// half: lists vary in length.
 func differ(golden image.Image, now *image.Paletted) float64 {
 	kept, ok := golden.(*image.Paletted)
 	if !ok || kept.Rect.Dx() != now.Rect.Dx() || ground(kept) != ground(now) {

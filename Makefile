@@ -111,7 +111,7 @@ browser:
 	e2e/axe/install
 	SHOAL_BROWSER_SUITE=1 $(GO_TEST) -timeout 20m -run 'Browser|TestTiers' ./fetcher/...
 	SHOAL_BROWSER_SUITE=1 $(GO_TEST) -timeout 40m -run 'Browser|TestTiers|TestPortal' ./e2e -axe $(CURDIR)/$(AXE)
-	SHOAL_BROWSER_SUITE=1 go test -count=1 -timeout 5m -run TestPortalPaintsSoon -v ./e2e -paint-bound 2s
+	SHOAL_BROWSER_SUITE=1 go test -count=1 -timeout 5m -run TestPortalPaintsSoon -v ./e2e -paint-bound 1s
 
 ## bounds: what hostile pages and origins may take of time and memory, alone on the machine (a browser where there is one)
 bounds:

@@ -104,9 +104,14 @@ lone:
 raced:
 	$(RACE) -skip $(LONELY) $(RACED)
 
-## browser: tier render and the portal in a real Chromium, which there has to be
+AXE := e2e/.axe/node_modules/axe-core/axe.min.js
+## browser: tier render and the portal in a real Chromium, which there has to be. axe-core judges the portal's pages;
+## e2e/axe/install puts it into e2e/.axe (Node). Then, alone, when the portal is drawn
 browser:
-	SHOAL_BROWSER_SUITE=1 $(GO_TEST) -timeout 20m -run 'Browser|TestTiers|TestPortal' ./fetcher/... ./e2e
+	e2e/axe/install
+	SHOAL_BROWSER_SUITE=1 $(GO_TEST) -timeout 20m -run 'Browser|TestTiers' ./fetcher/...
+	SHOAL_BROWSER_SUITE=1 $(GO_TEST) -timeout 40m -run 'Browser|TestTiers|TestPortal' ./e2e -axe $(CURDIR)/$(AXE)
+	SHOAL_BROWSER_SUITE=1 go test -count=1 -timeout 5m -run TestPortalPaintsSoon -v ./e2e -paint-bound 1s
 
 ## bounds: what hostile pages and origins may take of time and memory, alone on the machine (a browser where there is one)
 bounds:

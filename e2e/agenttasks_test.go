@@ -2,6 +2,8 @@ package e2e
 
 import (
 	"fmt"
+	"slices"
+	"strconv"
 	"strings"
 )
 
@@ -83,17 +85,28 @@ func (w *worker) crawl() {
 		{"name": "price", "selector": "main .price", "kind": "TEXT"},
 		{"name": "sku", "selector": "div.sku", "kind": "TEXT"}}
 	launched := w.call("svc_run_scraper_url_list", args{"groupId": w.group, "name": "list",
-		"urls": w.urls, "itemsConfig": fields, "maxChargeMicros": few})
-	job := launched.text("result", "jobId")
-	w.list, w.jobs = launched.text("result", "scraperId"), append(w.jobs, job)
+		"urls": append(slices.Clone(w.urls), w.gone()), "itemsConfig": fields,
+		"maxChargeMicros": few})
+	w.list = launched.text("result", "scraperId")
+	w.ends(launched.text("result", "jobId"))
+}
+
+// ends waits for a run of the list, whose rows are those of all pages that are there.
+func (w *worker) ends(job string) {
+	w.t.Helper()
 	far := w.await(job)
+	w.jobs, w.charged = append(w.jobs, job), append(w.charged, far.at("result", "chargedMicros"))
 	w.want("state", far.text("result", "state"), "SUCCESS")
 	w.want("rows", far.at("result", "itemsQuantity"), len(w.urls))
 }
 
+// gone is an address without a page.
+func (w *worker) gone() string { return w.urls[0] + "/gone" }
+
 func (w *worker) failures() {
 	failed := w.call("svc_list_scraper_job_errors", args{"groupId": w.group, "jobId": w.jobs[0]})
-	w.want("errors", failed.count("result"), 0)
+	w.want("errors", failed.count("result"), 1)
+	w.want("failed", failed.text("result", 0, "url"), w.gone())
 }
 
 func (w *worker) dearest() {
@@ -101,6 +114,21 @@ func (w *worker) dearest() {
 		"sort": []string{"price,desc"}, "size": 1})
 	w.want("rows", read.count("result", "content"), 1)
 	w.want("of", read.at("result", "totalElements"), len(w.urls))
+	dearest := 0.0
+	for _, address := range w.urls {
+		dearest = max(dearest, w.number(w.truth(address, "price")))
+	}
+	w.want("price", w.number(read.at("result", "content", 0, "price", "content")), dearest)
+}
+
+// number reads a price.
+func (w *worker) number(price any) float64 {
+	w.t.Helper()
+	value, err := strconv.ParseFloat(fmt.Sprint(price), 64)
+	if err != nil {
+		w.t.Error(err)
+	}
+	return value
 }
 
 func (w *worker) columns() {
@@ -123,8 +151,7 @@ func (w *worker) columns() {
 func (w *worker) crawlAgain() {
 	launched := w.call("svc_run_scraper_url_list", args{"scraperId": w.list, "force": true,
 		"maxChargeMicros": few})
-	w.jobs = append(w.jobs, launched.text("result", "jobId"))
-	w.want("state", w.await(w.jobs[1]).text("result", "state"), "SUCCESS")
+	w.ends(launched.text("result", "jobId"))
 }
 
 func (w *worker) compare() {
@@ -149,8 +176,10 @@ func (w *worker) costs() {
 	history := w.call("svc_list_scraper_jobs", args{"filters": fmt.Sprintf(`{"scraperId":%q}`,
 		w.list)})
 	w.want("runs", history.count("result", "content"), len(w.jobs))
-	if history.at("result", "content", 0, "chargedMicros") == nil {
-		w.t.Error("it does not say what the runs have cost")
+	for i, charged := range w.charged { // the newest is the first
+		run := len(w.charged) - 1 - i
+		w.want("run", history.at("result", "content", run, "id"), w.jobs[i])
+		w.want("charged", history.at("result", "content", run, "chargedMicros"), charged)
 	}
 }
 
@@ -168,6 +197,9 @@ func (w *worker) daily() {
 
 func (w *worker) pause() {
 	w.call("svc_put_group_start_type", args{"id": w.group, "startType": "NONE"})
+	paused := w.look("svc_get_scraper", args{"id": w.scraper})
+	w.want("schedule", paused.text("result", "schedule"), "30 6 * * *")
+	w.want("next start", paused.at("result", "nextStart"), nil)
 }
 
 func (w *worker) category() {
@@ -186,13 +218,17 @@ func (w *worker) receipt() {
 }
 
 func (w *worker) stop() {
+	w.want("state", w.await(w.stopHeld()).text("result", "state"), "CANCELLED")
+}
+
+// stopHeld stops a run whose sites answer nothing meanwhile: it cannot end by itself.
+func (w *worker) stopHeld() (job string) {
+	w.t.Helper()
+	defer w.web.Hold()()
 	launched := w.call("svc_run_scraper_url_list", args{"scraperId": w.list, "force": true,
 		"maxChargeMicros": few})
 	w.call("svc_stop_group", args{"id": w.group})
-	far := w.await(launched.text("result", "jobId"))
-	if state := far.text("result", "state"); state != "CANCELLED" && state != "SUCCESS" {
-		w.t.Errorf("state %s", state)
-	}
+	return launched.text("result", "jobId")
 }
 
 func (w *worker) webhook() {
@@ -205,10 +241,23 @@ func (w *worker) deleteRows() {
 	preview := w.call("svc_preview_delete_run_data", args{"scraperJobStatusId": w.jobs[0]})
 	w.call("svc_delete_run_data", args{"scraperJobStatusId": w.jobs[0],
 		"token": preview.text("result", "token")})
+	for i, rows := range []int{0, len(w.urls)} { // those of the other run stay
+		w.want("rows left", w.rowsOf(w.jobs[i]), rows)
+	}
+}
+
+// rowsOf counts the rows of a run.
+func (w *worker) rowsOf(job string) int {
+	w.t.Helper()
+	return w.look("svc_get_data", args{"jobId": job, "limit": 1000,
+		"fields": []string{"sku"}}).count("result", "items")
 }
 
 func (w *worker) deleteScraper() {
 	preview := w.call("svc_preview_delete_scraper", args{"id": w.list, "withData": true})
 	w.call("svc_delete_scraper", args{"id": w.list, "withData": true,
 		"token": preview.text("result", "token")})
+	w.want("the scraper", w.look("svc_get_scraper", args{"id": w.list}).text("error", "code"),
+		"scraper_not_found")
+	w.want("rows left", w.rowsOf(w.jobs[1]), 0)
 }

@@ -13,8 +13,9 @@ import (
 	"shoal.dev/shoal/testkit/synthweb"
 )
 
-// TestClients regenerates the clients, which must equal the kept ones, and compiles each. Then each
-// does the main job against the service: group, scraper, run, wait, rows, export.
+// TestClients regenerates the clients, which must equal the kept ones, and compiles each, and the
+// portal's sources. Then each client does the main job against the service: group, scraper, run,
+// wait, rows, export.
 func TestClients(t *testing.T) {
 	if os.Getenv("SHOAL_CLIENTS_SUITE") == "" {
 		t.Skip("make clients-test runs it")
@@ -38,6 +39,9 @@ func TestClients(t *testing.T) {
 			t.Errorf("clients/%s is not as generated: run make clients (%v)", path, err)
 		}
 	}
+	t.Run("portal", func(t *testing.T) {
+		compilePortal(t, ctx, clients)
+	})
 	web := newWeb(t, synthweb.Config{Hosts: 1, PagesPerHost: 1})
 	s := newSingle(t, suite.Fast(), web)
 	s.Up(t)
@@ -68,4 +72,15 @@ func compile(t *testing.T, ctx context.Context, clients, into string) {
 		t.Fatal(err)
 	}
 	runIn(t, ctx, into, filepath.Join(modules, ".bin/tsc"), "-p", ".")
+}
+
+// compilePortal checks the types of the portal's sources, which its own build drops unread.
+func compilePortal(t *testing.T, ctx context.Context, clients string) {
+	t.Helper()
+	into := copied(t, "../apiserver/portal/web")
+	if err := os.Rename(filepath.Join(into, "third_party"),
+		filepath.Join(into, "node_modules")); err != nil {
+		t.Fatal(err)
+	}
+	runIn(t, ctx, into, filepath.Join(clients, ".tools/node_modules/.bin/tsc"), "-p", ".")
 }

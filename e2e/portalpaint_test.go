@@ -1,8 +1,10 @@
 package e2e
 
 import (
+	"flag"
 	"slices"
 	"testing"
+	"time"
 
 	"github.com/chromedp/cdproto/cdp"
 	"github.com/chromedp/cdproto/emulation"
@@ -11,6 +13,11 @@ import (
 
 	"shoal.dev/shoal/testkit/browser"
 )
+
+// paintBound is the middle First that is allowed, 0 for any: only a test that runs alone judges
+// time.
+var paintBound = flag.Duration("paint-bound", 0,
+	"judge the middle first paint of the portal by this")
 
 const (
 	slowedCPU = 4
@@ -36,7 +43,7 @@ const paintOf = `(() => { const at = name => performance.getEntriesByName(name)[
 		Kept: parts.filter(e => e.transferSize === 0).length }; })()`
 
 // TestPortalPaintsSoon prints when a browser draws the first page, with an empty cache and a slowed
-// processor. It bounds the transferred bytes.
+// processor. It bounds the transferred bytes, and in a night the middle first paint.
 func TestPortalPaintsSoon(t *testing.T) {
 	t.Parallel()
 	path := browser.Path(t)
@@ -81,6 +88,9 @@ func TestPortalPaintsSoon(t *testing.T) {
 			"content %.0f and %.0f ms, at most %.0f and %.0f ms until all is there; %d bytes", c.name,
 			slowedCPU, paints, first, firstMost, content, contentMost, done, doneMost,
 			seen[0].Bytes)
+		if most := *paintBound; most > 0 && time.Duration(first*float64(time.Millisecond)) > most {
+			t.Errorf("%s is drawn after %.0f ms, at most %v", c.name, first, most)
+		}
 	}
 	v.ends()
 }

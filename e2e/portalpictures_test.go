@@ -10,6 +10,7 @@ import (
 	"image/png"
 	"os"
 	"path/filepath"
+	"slices"
 	"testing"
 
 	"github.com/chromedp/chromedp"
@@ -18,13 +19,14 @@ import (
 var portalUpdate = flag.Bool("portal-update", false, "keep the pictures of the portal as goldens")
 
 // Pictures are kept small: the average of a block of pixels shows whether the page is there, in its
-// colors. Letters and times may differ.
+// colors. Ink is what is not ground. Most of a page is ground, so only ink is compared, by cells of
+// blocks: letters and times may differ.
 const (
-	pictureBlock  = 4           // pixels per side that become one of the golden
-	pictureGrays  = 15          // shades in a picture, black included
-	pictureDiffer = 4           // difference in shades that counts
-	pictureMost   = 0.06        // share of a picture that may differ
-	pictureTall   = int64(6000) // pixels
+	pictureBlock = 4           // pixels per side that become one of the golden
+	pictureGrays = 15          // shades in a picture, black included
+	pictureCell  = 8           // blocks per side whose ink is compared as one
+	pictureMost  = 0.3         // share of the ink that may differ
+	pictureTall  = int64(6000) // pixels
 )
 
 // shows compares a whole page with its goldens, light and dark, wide and narrow. It checks the
@@ -86,17 +88,9 @@ func (p *person) compare(name string, picture []byte) {
 		}
 		return
 	}
-	file, err := os.Open(path)
-	if err != nil {
-		p.t.Fatal(err)
-	}
-	defer func() { _ = file.Close() }() // read-only
-	golden, err := png.Decode(file)
-	if err != nil {
-		p.t.Fatal(err)
-	}
+	golden := readPicture(p.t, path)
 	if part := differ(golden, small); part > pictureMost {
-		p.t.Errorf("%s is another picture in %.0f %% of it: look at it (-portal-shots), "+
+		p.t.Errorf("%s is another picture in %.0f %% of its ink: look at it (-portal-shots), "+
 			"then keep it with -portal-update", name, part*100)
 	}
 }
@@ -125,28 +119,85 @@ func shrink(of image.Image) *image.Paletted {
 	return small
 }
 
-// differ returns which share of two pictures differs. What one has beyond the other counts half:
-// lists vary in length.
+// differ returns which share of two pictures' ink differs. What one has beyond the other counts
+// half: lists vary in length.
 func differ(golden image.Image, now *image.Paletted) float64 {
-	a, b := golden.Bounds().Size(), now.Bounds().Size()
-	if a.X != b.X {
-		return 1
-	}
 	kept, ok := golden.(*image.Paletted)
-	if !ok {
+	if !ok || kept.Rect.Dx() != now.Rect.Dx() || ground(kept) != ground(now) {
 		return 1
 	}
-	others, high := 0, min(a.Y, b.Y)
-	for y := range high {
-		for x := range a.X {
-			d := int(kept.ColorIndexAt(x, y)) - int(now.ColorIndexAt(x, y))
-			if max(d, -d) >= pictureDiffer {
-				others++
-			}
+	a, b := inkOf(kept), inkOf(now)
+	both, other, all := min(len(a), len(b)), 0.0, 0.0
+	for i := range both {
+		other += max(a[i], b[i]) - min(a[i], b[i])
+		all += max(a[i], b[i])
+	}
+	for _, ink := range slices.Concat(a[both:], b[both:]) { // one of them is empty
+		other += ink / 2
+		all += ink
+	}
+	return other / max(all, 1)
+}
+
+// ground returns the shade that most of a picture has.
+func ground(of *image.Paletted) uint8 {
+	var blocks [pictureGrays]int
+	for _, shade := range of.Pix {
+		blocks[shade]++
+	}
+	return uint8(slices.Index(blocks[:], slices.Max(blocks[:])))
+}
+
+// inkOf returns the ink of each cell, row by row.
+func inkOf(of *image.Paletted) []float64 {
+	size, base := of.Rect.Size(), int(ground(of))
+	wide := (size.X + pictureCell - 1) / pictureCell
+	cells := make([]float64, wide*((size.Y+pictureCell-1)/pictureCell))
+	for y := range size.Y {
+		for x := range size.X {
+			d := int(of.ColorIndexAt(x, y)) - base
+			cells[y/pictureCell*wide+x/pictureCell] += float64(max(d, -d))
 		}
 	}
-	beyond := (max(a.Y, b.Y) - high) * a.X / 2
-	return float64(others+beyond) / float64(max(a.Y, b.Y)*a.X)
+	return cells
+}
+
+// TestGoldensSeeAnEmptyPage: below its head, each golden has enough ink to miss it.
+func TestGoldensSeeAnEmptyPage(t *testing.T) {
+	t.Parallel()
+	const head = 100 / pictureBlock
+	paths, err := filepath.Glob(filepath.Join("testdata", "portal", "*.png"))
+	if err != nil || len(paths) == 0 {
+		t.Fatalf("%d goldens, %v", len(paths), err)
+	}
+	for _, path := range paths {
+		golden, ok := readPicture(t, path).(*image.Paletted)
+		if !ok {
+			t.Fatalf("%s has no palette", path)
+		}
+		empty := image.NewPaletted(golden.Rect, golden.Palette)
+		head := head * golden.Stride
+		copy(empty.Pix, golden.Pix[:head])
+		copy(empty.Pix[head:], bytes.Repeat([]byte{ground(golden)}, len(empty.Pix)-head))
+		if part := differ(golden, empty); part <= pictureMost {
+			t.Errorf("%s passes when it is empty: %.3f of its ink is missed", path, part)
+		}
+	}
+}
+
+// readPicture reads a file.
+func readPicture(t *testing.T, path string) image.Image {
+	t.Helper()
+	file, err := os.Open(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = file.Close() }() // read-only
+	picture, err := png.Decode(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return picture
 }
 
 // TestPicturesDiffer: another picture is told apart from the same one with other letters.

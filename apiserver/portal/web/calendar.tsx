@@ -1,6 +1,6 @@
 // What starts by itself, as a month of days.
 import { useSignal } from "@preact/signals";
-import type { Group, Scraper, Starts } from "./schema.gen";
+import type { Group, Starts } from "./schema.gen";
 import { call, readScrapers } from "./api";
 import { startOf } from "./groups";
 import { resynced, Shown, useLoaded } from "./load";

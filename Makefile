@@ -201,7 +201,7 @@ endtoend:
 ## crash-stores: kills on ClickHouse in what make cluster leaves out of it; services as there
 crash-stores:
 	$(CRASHES) 'TestCrashes$$'
-	$(CRASHES) 'TestCrashesOf(Merges|Matches|ReExtracts|KeptBodies|ChangeAlerts|Quarantine)$$'
+	$(CRASHES) 'TestCrashesOf(Merges|Matches|ProtectedUploads|ReExtracts|KeptBodies|ChangeAlerts|Quarantine)$$'
 	$(CRASHES) 'TestCrashesOf(Catalogues|Removal|RunRemoval|GroupRemoval|CustomerRemoval|Sites|ALargeSite|Harvests|Wipes|KeptExports|Starts|Launches)$$'
 
 ## scale-stores: the site of a million links of make scale on ClickHouse; services as in make cluster

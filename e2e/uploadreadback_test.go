@@ -27,8 +27,8 @@ var sentColumns = []string{"n", "gtin", "price", "text"}
 
 // sentRow returns the values of a row. An empty one is left out.
 func sentRow(n int) []string {
-	texts := []string{"plain", `with "quotes"`, "a,b;c\td", "two\nlines", "grün ✓ 漢字", "", "<b>&amp;</b>",
-		`{"a":[1]}`, "1e5", "=SUM(A1)"}
+	texts := []string{"plain", `with "quotes"`, "a,b;c\td", "two\nlines", "grün ✓ 漢字", "",
+		"<b>&amp;</b>", `{"a":[1]}`, "1e5", "=SUM(A1)"}
 	return []string{fmt.Sprint(n), "0" + gtin(n%1_000_000), fmt.Sprintf("%d.%d0", n/7, n%10),
 		texts[n%len(texts)]}
 }

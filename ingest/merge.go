@@ -84,7 +84,8 @@ func (i *importing) sortRuns(ctx context.Context) (made *remainder, err error) {
 }
 
 // sortRun adds those rows of a run that have a title to the sorter.
-func (i *importing) sortRun(ctx context.Context, sorted *remainder, run ids.ID, place uint32) error {
+func (i *importing) sortRun(ctx context.Context, sorted *remainder, run ids.ID,
+	place uint32) error {
 	view := i.Client.View()
 	job, err := i.History.Run(ctx, view, run)
 	if err != nil {

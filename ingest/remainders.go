@@ -17,8 +17,8 @@ const (
 	keptFor        = 30 * time.Minute // without a turn of the item
 )
 
-// remainder is what one turn leaves for the next: what its rows are made of, how far they are
-// stored, and the state between two rows.
+// remainder is what one turn leaves for the next: what rows are made of, and the state between two
+// of them. It also says how far they are stored.
 type remainder struct {
 	rows    *sorter   // sorted, of a merge and of a protected file; nil: of a match
 	merged  *merging  // of a merge

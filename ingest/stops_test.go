@@ -66,7 +66,7 @@ func TestStopsInTheMiddle(t *testing.T) {
 	onEachStore(t, func(t *testing.T, start starter) {
 		for _, kind := range []string{"merge", "match", "import"} {
 			for _, at := range []string{"before_put", "after_put", "after_seal"} {
-				for _, how := range []string{"stopped", "stopped and removed", "stopped and killed"} {
+				for _, how := range []string{"stopped", "removed", "killed"} {
 					t.Run(fmt.Sprint(kind, " ", at, " ", how), func(t *testing.T) {
 						u := start(t)
 						s := u.beginAnother(kind)
@@ -78,9 +78,9 @@ func TestStopsInTheMiddle(t *testing.T) {
 							u.point = func(string) {}
 							u.client.Must(t, client.StopRun{Customer: "ann", Job: s.job})
 							switch stops++; how {
-							case "stopped and removed":
+							case "removed":
 								u.remove()
-							case "stopped and killed":
+							case "killed":
 								panic(name)
 							}
 						}
@@ -93,7 +93,8 @@ func TestStopsInTheMiddle(t *testing.T) {
 						if err != nil || sum.Items != 0 || stops != 1 {
 							t.Errorf("%d rows are left after %d stops, %v", sum.Items, stops, err)
 						}
-						held, err := u.store.Holding(t.Context(), rowstore.Scope{Group: s.group}, 10)
+						held, err := u.store.Holding(t.Context(),
+							rowstore.Scope{Group: s.group}, 10)
 						if err != nil || slices.Contains(held, s.job) {
 							t.Errorf("the group holds %v, %v", held, err)
 						}

@@ -206,7 +206,7 @@ endtoend:
 ## crash-stores: kills on ClickHouse in what make cluster leaves out of it; services as there
 crash-stores:
 	$(CRASHES) 'TestCrashes$$'
-	$(CRASHES) 'TestCrashesOf(Merges|Matches|ReExtracts|KeptBodies|ChangeAlerts|Quarantine)$$'
+	$(CRASHES) 'TestCrashesOf(Merges|Matches|ProtectedUploads|ReExtracts|KeptBodies|ChangeAlerts|Quarantine)$$'
 	$(CRASHES) 'TestCrashesOf(Catalogues|Removal|RunRemoval|GroupRemoval|CustomerRemoval|Sites|ALargeSite|Harvests|Wipes|KeptExports|Starts|Launches)$$'
 
 ## scale-stores: the site of a million links of make scale on ClickHouse; services as in make cluster
@@ -277,11 +277,13 @@ conformance:
 ## readback: 1,000,000 rows exported in each format while others come in, and read back equal (100,000 of them as a sheet), on
 ## SQLite and on the ClickHouse of CLICKHOUSE_URL, which there has to be; the memory of such exports, and the speed of those of
 ## EXPORT_ROWS beside a bare scan; as many sorted, page by page; RATIO_ROWS read by categories and shares beside the same
-## without; a site of 1,000,000 links, put in each form, read and run; a sitemap of 500,000 of 50 MB
+## without; a site of 1,000,000 links, put in each form, read and run; a sitemap of 500,000 of 50 MB; 1,000,000 rows uploaded in
+## each format, and read back equal, on both stores
 READBACK_ROWS ?= 1000000
 EXPORT_ROWS   ?= 100000
 RATIO_ROWS    ?= 2000000
 READBACK      := SHOAL_CLUSTER_SUITE=1 go test ./apiserver/api/data -count=1
+UPLOADED       = SHOAL_CLUSTER_SUITE=1 go test ./e2e -count=1 -run TestUploadsAreReadBack -upload-rows $(READBACK_ROWS) -v -timeout 2h
 readback:
 	$(READBACK) -run TestReadBack -readback-rows $(READBACK_ROWS) -v -timeout 4h
 	$(READBACK) -run TestMemoryOfExports -memory-rows $(READBACK_ROWS) -v -timeout 2h
@@ -290,6 +292,8 @@ readback:
 	$(READBACK) -run TestReadsWith -ratio-rows $(RATIO_ROWS) -v -timeout 6h
 	go test ./apiserver/api/sites -count=1 -run TestLargestSite -site-links $(READBACK_ROWS) -v -timeout 1h
 	go test ./apiserver/internal/harvest -count=1 -run TestLargestHarvest -harvest-entries 500000 -v -timeout 1h
+	$(UPLOADED)
+	$(UPLOADED) -clickhouse $(CLICKHOUSE_URL)
 
 ## lint: golangci-lint with .golangci.yml
 lint:

@@ -106,10 +106,11 @@ func TestCrashesOfCatalogues(t *testing.T) {
 // joined is a product with two files in a group, whose rows are joined.
 type joined struct {
 	*crashCase
-	group  string
-	runs   []string // of the files
-	made   string   // the member that links the result's group to its source group
-	before map[string]int
+	group    string
+	scrapers []string // of the files
+	runs     []string // of these
+	made     string   // the member that links the result's group to its source group
+	before   map[string]int
 }
 
 func newJoined(t *testing.T) *joined {
@@ -135,7 +136,7 @@ func newJoined(t *testing.T) *joined {
 		file := j.send("/api/scraper/group/"+j.group+"/file-scraper",
 			url.Values{"format": {"csv"}, "name": {name}}, text.String())
 		j.awaitRun(file.JobID)
-		j.runs = append(j.runs, file.JobID)
+		j.scrapers, j.runs = append(j.scrapers, file.Scraper.ID), append(j.runs, file.JobID)
 	}
 	return j
 }

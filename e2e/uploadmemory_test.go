@@ -40,34 +40,47 @@ func largeFiles() map[string]largeFile {
 			return rows, nil
 		}
 	}
-	const sheet = "application/vnd.openxmlformats-officedocument.spreadsheetml.sheet"
 	return map[string]largeFile{
 		"csv": {"text/csv", 40_000_000, 199_000_000,
 			lines("sku,title,price,text\n", "S%d,Thing %[1]d,%[1]d.50,%s\n")},
 		"jsonl": {"application/jsonl", 40_000_000, 199_000_000,
 			lines("", `{"sku":"S%d","title":"Thing %[1]d","price":"%[1]d.50","text":%q}`+"\n")},
-		"xlsx": {sheet, 8_000_000, 35_500_000, writeSheet},
+		"xlsx": {sheetType, 8_000_000, 35_500_000, writeSheet},
 	}
+}
+
+const sheetType = "application/vnd.openxmlformats-officedocument.spreadsheetml.sheet"
+
+// bookPart is a file within a spreadsheet.
+type bookPart struct {
+	name  string
+	write func(w *bufio.Writer) error
+}
+
+// writeBook writes a spreadsheet of one sheet, whose parts are given.
+func writeBook(file *bytes.Buffer, parts ...bookPart) (err error) {
+	whole := func(text string) func(w *bufio.Writer) error {
+		return func(w *bufio.Writer) error { _, err := w.WriteString(text); return err }
+	}
+	const relations = "http://schemas.openxmlformats.org/officeDocument/2006/relationships"
+	packed := zip.NewWriter(file)
+	for _, part := range append([]bookPart{
+		{"xl/workbook.xml", whole(`<workbook xmlns:r="` + relations +
+			`"><sheets><sheet name="a" sheetId="1" r:id="r1"/></sheets></workbook>`)},
+		{"xl/_rels/workbook.xml.rels", whole(`<Relationships><Relationship Id="r1" Type="` +
+			relations + `/worksheet" Target="worksheets/sheet1.xml"/></Relationships>`)}},
+		parts...) {
+		created, partErr := packed.Create(part.name)
+		w := bufio.NewWriter(created)
+		err = errors.Join(err, partErr, part.write(w), w.Flush())
+	}
+	return errors.Join(err, packed.Close())
 }
 
 // writeSheet writes a spreadsheet of two columns. Its texts are in a separate part, like the shared
 // strings of spreadsheets. No two are alike, and packing hardly makes them smaller.
 func writeSheet(file *bytes.Buffer, size int) (rows int, err error) {
-	packed := zip.NewWriter(file)
-	part := func(name string, write func(w *bufio.Writer) error) {
-		created, partErr := packed.Create(name)
-		w := bufio.NewWriter(created)
-		err = errors.Join(err, partErr, write(w), w.Flush())
-	}
-	whole := func(text string) func(w *bufio.Writer) error {
-		return func(w *bufio.Writer) error { _, err := w.WriteString(text); return err }
-	}
-	const relations = "http://schemas.openxmlformats.org/officeDocument/2006/relationships"
-	part("xl/workbook.xml", whole(`<workbook xmlns:r="`+relations+
-		`"><sheets><sheet name="a" sheetId="1" r:id="r1"/></sheets></workbook>`))
-	part("xl/_rels/workbook.xml.rels", whole(`<Relationships><Relationship Id="r1" Type="`+
-		relations+`/worksheet" Target="worksheets/sheet1.xml"/></Relationships>`))
-	part("xl/sharedStrings.xml", func(w *bufio.Writer) error {
+	texts := func(w *bufio.Writer) error {
 		random, text := rand.NewChaCha8([32]byte{}), make([]byte, 210)
 		_, err := w.WriteString(`<sst><si><t>sku</t></si><si><t>text</t></si>`)
 		for ; file.Len() < size*95/100 && err == nil; rows++ {
@@ -76,8 +89,8 @@ func writeSheet(file *bytes.Buffer, size int) (rows int, err error) {
 		}
 		_, endErr := io.WriteString(w, `</sst>`)
 		return errors.Join(err, endErr)
-	})
-	part("xl/worksheets/sheet1.xml", func(w *bufio.Writer) error {
+	}
+	cells := func(w *bufio.Writer) error {
 		_, err := w.WriteString(`<worksheet><sheetData><row><c t="s"><v>0</v></c>` +
 			`<c t="s"><v>1</v></c></row>`)
 		for row := 0; row < rows && err == nil; row++ {
@@ -85,8 +98,10 @@ func writeSheet(file *bytes.Buffer, size int) (rows int, err error) {
 		}
 		_, endErr := io.WriteString(w, `</sheetData></worksheet>`)
 		return errors.Join(err, endErr)
-	})
-	return rows, errors.Join(err, packed.Close())
+	}
+	err = writeBook(file, bookPart{"xl/sharedStrings.xml", texts},
+		bookPart{"xl/worksheets/sheet1.xml", cells})
+	return rows, err
 }
 
 // TestUploadsTakeLittleMemory uploads a file of each kind to its own process. It checks the peak

@@ -70,8 +70,8 @@ func (i *importing) appendFile(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	return i.inTurns(ctx, func() (*sorting, error) { return i.joinFile(ctx, base) },
-		func(s *sorting) error {
+	return i.inTurns(ctx, func() (*remainder, error) { return i.joinFile(ctx, base) },
+		func(s *remainder) error {
 			if err := s.rows.Each(func(_ string, place uint32, doc []byte) error {
 				if place == newRow {
 					return i.add(ctx, doc)
@@ -86,7 +86,7 @@ func (i *importing) appendFile(ctx context.Context) error {
 
 // joinFile sorts the file's rows together with those of the base. It returns nil if the file is
 // gone and all rows are stored.
-func (i *importing) joinFile(ctx context.Context, base []ids.ID) (joined *sorting, err error) {
+func (i *importing) joinFile(ctx context.Context, base []ids.ID) (joined *remainder, err error) {
 	byKey, err := newSorter(i.Dir, i.Disk, mergeMemory, mergeDisk)
 	if err != nil {
 		return nil, err
@@ -129,7 +129,7 @@ func (i *importing) joinFile(ctx context.Context, base []ids.ID) (joined *sortin
 	if err := a.endKey(); err != nil {
 		return nil, err
 	}
-	return &sorting{rows: inOrder, seq: addedSeq, from: from}, nil
+	return &remainder{rows: inOrder, seq: addedSeq, from: from}, nil
 }
 
 // base returns the runs to whose rows the file's rows are added. For a moved scraper they lie in

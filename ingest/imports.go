@@ -76,7 +76,7 @@ type ImportConfig struct {
 	// "work.KIND.after_end" of the kinds import, merge and match.
 	Point func(name string)
 
-	sortings *sortings
+	remainders *remainders
 }
 
 // storing returns a kind of work that stores the rows of a run without tasks. read reads the source
@@ -85,10 +85,10 @@ func (c ImportConfig) storing(kind string, read func(*importing, context.Context
 	if c.Point == nil {
 		c.Point = func(string) {}
 	}
-	c.sortings = newSortings(c.Clock)
+	c.remainders = newRemainders(c.Clock)
 	return work.Kind{Name: kind, Held: 8, PerCustomer: 1,
 		// Ready is called again and again, even without work, so it sweeps.
-		Ready: func() bool { c.sortings.sweep(); return true },
+		Ready: func() bool { c.remainders.sweep(); return true },
 		Step: func(ctx context.Context, item work.Item) (work.Outcome, error) {
 			item.Kind = kind
 			outcome, err := c.step(ctx, item, read)
@@ -122,12 +122,12 @@ func (c *ImportConfig) step(ctx context.Context, item work.Item,
 		job: view.Job(item.ID), told: c.Clock.Now()}
 	switch {
 	case i.known == nil || i.known.Ended != 0 || i.job == nil:
-		if left := c.sortings.takeOut(item.ID); left != nil {
+		if left := c.remainders.takeOut(item.ID); left != nil {
 			left.close()
 		}
 		return work.Done(), c.drop(ctx, item)
 	case view.IsShort():
-		c.sortings.dropAll()
+		c.remainders.dropAll()
 		return work.Rest(item.Progress, shortRests), nil // what is noted stays noted
 	case i.known.Heavy && waits(view, item.ID):
 		return work.Rest(item.Progress, heavyRests), nil
@@ -141,7 +141,7 @@ func (c *ImportConfig) step(ctx context.Context, item work.Item,
 	case errors.Is(err, errStopped):
 		return work.Done(), c.drop(ctx, item)
 	case errors.Is(err, errNoRoom): // a failure of this node, reported as such
-		c.sortings.dropAll()
+		c.remainders.dropAll()
 		return work.Outcome{}, err
 	case errors.Is(err, errTurn): // the next turn finds what is stored
 		return work.Rest(item.Progress, 0), nil

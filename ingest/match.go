@@ -33,17 +33,29 @@ const (
 // Match finds the products of a group's rows in the catalogue (decision 68). A row of the result
 // names the row, the product, the certainty and the method. It reads the latest COMPLETED runs of
 // the group's scrapers that ended before the match began. So a repeated step reads the same rows
-// and makes the same batches. The catalogue is the one with which the match began.
+// and makes the same batches. The catalogue is the one with which the match began. Its index and
+// the place in the rows are kept from turn to turn.
 func Match(config ImportConfig) work.Kind {
 	kind := config.storing(work.Match, (*importing).match)
+	sweep := kind.Ready
 	kind.AtOnce, kind.Held = 1, heldInTurns
-	kind.Ready = func() bool { return config.Files != nil }
+	kind.Ready = func() bool { return sweep() && config.Files != nil }
 	return kind
 }
 
 // match reads the rows of the group, and puts the matches.
 func (i *importing) match(ctx context.Context) error {
-	view := i.Client.View()
+	return i.inTurns(ctx,
+		func() (*remainder, error) { return &remainder{matched: &matching{}}, nil },
+		func(r *remainder) error {
+			r.matched.importing = i
+			return r.matched.goOn(ctx)
+		})
+}
+
+// goOn continues a match from its place, if the catalogue and the runs are still the same.
+func (m *matching) goOn(ctx context.Context) error {
+	i, view := m.importing, m.Client.View()
 	if len(i.item.Args) != len(ids.ID{}) {
 		return fmt.Errorf("the arguments have %d bytes", len(i.item.Args))
 	}
@@ -59,23 +71,37 @@ func (i *importing) match(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	index, err := i.indexOf(ctx, known)
-	if err != nil {
-		return err
-	}
-	m := matching{importing: i, finders: make([]*match.Finder, runtime.GOMAXPROCS(0))}
-	for n := range m.finders {
-		m.finders[n] = index.Finder()
-	}
-	for _, run := range runs {
-		if err := m.matchRun(ctx, view, run); err != nil {
+	if m.index == nil {
+		if err := m.findIndex(ctx, known); err != nil {
 			return err
 		}
+	}
+	for m.run < len(runs) {
+		if err := m.matchRun(ctx, view, runs[m.run]); err != nil {
+			return err
+		}
+		m.run, m.read = m.run+1, scanned{}
 	}
 	if err := m.tellKeys(ctx, sibling.Of); err != nil {
 		return err
 	}
-	return i.flush(ctx)
+	return m.flush(ctx)
+}
+
+// findIndex takes the index of the catalogue that another match keeps, or builds it.
+func (m *matching) findIndex(ctx context.Context, known *client.Catalogue) (err error) {
+	index := m.remainders.shareIndex(known.ID)
+	if index == nil {
+		if index, err = m.indexOf(ctx, known); err != nil {
+			return err
+		}
+	}
+	m.catalogue, m.index = known.ID, index
+	m.finders = make([]*match.Finder, runtime.GOMAXPROCS(0))
+	for n := range m.finders {
+		m.finders[n] = index.Finder()
+	}
+	return nil
 }
 
 // indexOf builds the index of a catalogue.
@@ -152,50 +178,67 @@ func (i *importing) runsOf(ctx context.Context, view *client.View, group ids.ID)
 	return runs, nil
 }
 
-// matching is a match in progress.
+// matching is a match in progress, and its place when a turn ends.
 type matching struct {
-	*importing
-	finders []*match.Finder
-	keys    []client.KeyColumn // columns of uploads with trade numbers
+	*importing // the current turn
+	catalogue  ids.ID
+	index      *match.Index // of the catalogue
+	finders    []*match.Finder
+	keys       []client.KeyColumn // columns of uploads with trade numbers
+	run        int                // being read, of the noted ones
+	read       scanned            // of that run
 }
 
-// matchRun reads the rows of a run.
-func (m *matching) matchRun(ctx context.Context, view *client.View, job *client.Job) error {
-	upto, err := m.Store.Horizon(ctx)
-	if err != nil {
-		return err
+// scanned is how far a run was read.
+type scanned struct {
+	upto, last int64 // where its rows end, and where those read end
+	rows       uint64
+	columns    match.Columns
+	found      [][]byte // for the rows of the last scan not added yet; nil: no match
+}
+
+// matchRun reads the rows of a run from its place on.
+func (m *matching) matchRun(ctx context.Context, view *client.View, job *client.Job) (err error) {
+	r := &m.read
+	if r.upto == 0 {
+		if r.upto, err = m.Store.Horizon(ctx); err != nil {
+			return err
+		}
 	}
 	scope := client.Shown(view, job.Group, job.Scraper)
 	scope.Jobs = []ids.ID{job.ID}
-	q := rowstore.ScanQuery{Scope: scope, Upto: upto, Limit: scannedRows, Bytes: scannedBytes}
-	var columns match.Columns
-	for rows, first := uint64(0), true; ; first = false {
+	q := rowstore.ScanQuery{Scope: scope, Upto: r.upto, Limit: scannedRows, Bytes: scannedBytes}
+	for {
+		if err := m.addFound(ctx); err != nil {
+			return err
+		}
+		if r.last >= r.upto {
+			return m.allThere(ctx, job, r.rows)
+		}
 		if err := m.open(); err != nil {
 			return err
 		}
+		q.After = r.last
 		docs, last, err := m.Store.Scan(ctx, q)
 		if err != nil {
 			return err
 		}
-		if first {
+		if r.rows == 0 {
 			if len(docs) == 0 {
 				return &upload.Refusal{Reason: notSame} // the run had rows a moment ago
 			}
-			if columns, err = client.MatchedColumns(docs); err != nil {
+			if r.columns, err = client.MatchedColumns(docs); err != nil {
 				return err
 			}
-			if !columns.Comparable() {
+			if !r.columns.Comparable() {
 				return nil
 			}
-			m.noteKey(view, job.Scraper, columns.Number)
+			m.noteKey(view, job.Scraper, r.columns.Number)
 		}
-		if err := m.matchRows(ctx, docs, columns); err != nil {
+		if r.found, err = m.findAll(docs, r.columns); err != nil {
 			return err
 		}
-		rows, q.After = rows+uint64(len(docs)), last
-		if last >= upto {
-			return m.allThere(ctx, job, rows)
-		}
+		r.rows, r.last = r.rows+uint64(len(docs)), last
 	}
 }
 
@@ -211,9 +254,9 @@ func (m *matching) allThere(ctx context.Context, job *client.Job, rows uint64) e
 	return err
 }
 
-// matchRows matches rows on all cores, and puts the matches in order.
-func (m *matching) matchRows(ctx context.Context, docs []json.RawMessage,
-	columns match.Columns) error {
+// findAll looks for the products of rows on all cores. It returns the matches in the order of the
+// rows.
+func (m *matching) findAll(docs []json.RawMessage, columns match.Columns) ([][]byte, error) {
 	found := make([][]byte, len(docs))
 	failed := make([]error, len(m.finders))
 	var workers sync.WaitGroup
@@ -225,10 +268,15 @@ func (m *matching) matchRows(ctx context.Context, docs []json.RawMessage,
 		})
 	}
 	workers.Wait()
-	if err := errors.Join(failed...); err != nil {
-		return err
-	}
-	for _, row := range found {
+	return found, errors.Join(failed...)
+}
+
+// addFound adds the matches of the last scan. What it adds is no longer in the remainder, even if
+// the error is errTurn.
+func (m *matching) addFound(ctx context.Context) error {
+	for r := &m.read; len(r.found) > 0; {
+		row := r.found[0]
+		r.found = r.found[1:]
 		if row == nil {
 			continue
 		}

@@ -40,8 +40,8 @@ func Merge(config ImportConfig) work.Kind {
 
 // merge reads the rows of the item's runs, and puts the merged ones.
 func (i *importing) merge(ctx context.Context) error {
-	return i.inTurns(ctx, func() (*sorting, error) { return i.sortRuns(ctx) },
-		func(s *sorting) error {
+	return i.inTurns(ctx, func() (*remainder, error) { return i.sortRuns(ctx) },
+		func(s *remainder) error {
 			s.merged.put = func(row []byte) error { return i.add(ctx, row) }
 			if err := s.rows.Each(s.merged.addRow); err != nil {
 				return err
@@ -60,7 +60,7 @@ func (i *importing) merge(ctx context.Context) error {
 }
 
 // sortRuns sorts the rows of the item's runs.
-func (i *importing) sortRuns(ctx context.Context) (made *sorting, err error) {
+func (i *importing) sortRuns(ctx context.Context) (made *remainder, err error) {
 	runs, err := client.ReadMerge(i.item.Args)
 	if err != nil {
 		return nil, err
@@ -74,7 +74,7 @@ func (i *importing) sortRuns(ctx context.Context) (made *sorting, err error) {
 			err = errors.Join(err, rows.Close())
 		}
 	}()
-	s := &sorting{rows: rows, merged: &merging{}}
+	s := &remainder{rows: rows, merged: &merging{}}
 	for place, run := range runs {
 		if err := i.sortRun(ctx, s, run, uint32(place)); err != nil {
 			return nil, err
@@ -84,7 +84,8 @@ func (i *importing) sortRuns(ctx context.Context) (made *sorting, err error) {
 }
 
 // sortRun adds those rows of a run that have a title to the sorter.
-func (i *importing) sortRun(ctx context.Context, sorted *sorting, run ids.ID, place uint32) error {
+func (i *importing) sortRun(ctx context.Context, sorted *remainder, run ids.ID,
+	place uint32) error {
 	view := i.Client.View()
 	job, err := i.History.Run(ctx, view, run)
 	if err != nil {

@@ -1,14 +1,10 @@
 package uploads_test
 
 import (
-	"bufio"
 	"bytes"
 	"encoding/base64"
 	"encoding/json"
 	"fmt"
-	"io"
-	"net"
-	"net/http"
 	"net/url"
 	"strings"
 	"testing"
@@ -353,57 +349,6 @@ func TestUploadIsRepeated(t *testing.T) {
 	r.Run(t, refused("under another key", taken, 409, "NAME_TAKEN"))
 	if claims := r.Client.View().ClaimsUnderWay("test"); len(claims) != 0 {
 		t.Errorf("claims %v stay", claims)
-	}
-}
-
-// dial sends the head of a request and a part of its body.
-func (r *rig) dial(t *testing.T, path, head, body string) (*bufio.Reader, net.Conn) {
-	t.Helper()
-	c, err := net.Dial("tcp", strings.TrimPrefix(r.URL, "http://"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { _ = c.Close() })
-	if _, err = fmt.Fprintf(c, "POST %s HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer %s\r\n%s\r\n"+
-		"\r\n%s", path, r.Secrets[apitest.User], head, body); err != nil {
-		t.Fatal(err)
-	}
-	return bufio.NewReader(c), c
-}
-
-// prefetched exceeds what the server reads before it checks a call.
-const prefetched = 64 << 10
-
-// A body without a length, or one that is too long, is refused while it is still being sent.
-func TestLengthsOfUploads(t *testing.T) {
-	r := start(t)
-	path := "/api/scraper/group/" + r.group.String() + "/file-scraper?name=x&format="
-	begun := strings.Repeat("x", prefetched)
-	for name, c := range map[string]struct {
-		path, head, body, code string
-	}{
-		"chunked": {path + "csv", "Content-Type: " + csv + "\r\nTransfer-Encoding: chunked",
-			"2\r\na\n\r\n", "length_required"},
-		"chunked JSON": {strings.TrimSuffix(path, "?name=x&format="),
-			"Content-Type: application/json\r\nTransfer-Encoding: chunked", "2\r\n{}\r\n",
-			"length_required"},
-		"csv": {path + "csv", "Content-Type: " + csv + "\r\nContent-Length: 200000001", begun,
-			"payload_too_large"},
-		"jsonl": {path + "jsonl", "Content-Type: " + jsonl + "\r\nContent-Length: 200000001",
-			begun, "payload_too_large"},
-		"xlsx": {path + "xlsx", "Content-Type: " + xlsx + "\r\nContent-Length: 36000001", begun,
-			"payload_too_large"},
-	} {
-		from, _ := r.dial(t, c.path, c.head, c.body)
-		answer, err := http.ReadResponse(from, nil)
-		if err != nil {
-			t.Fatalf("%s: %v", name, err)
-		}
-		body, err := io.ReadAll(answer.Body)
-		if err != nil || answer.StatusCode != http.StatusRequestEntityTooLarge ||
-			!strings.Contains(string(body), `"`+c.code+`"`) {
-			t.Errorf("%s: %d %s %v", name, answer.StatusCode, body, err)
-		}
 	}
 }
 

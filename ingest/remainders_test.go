@@ -14,6 +14,7 @@ import (
 	"shoal.dev/shoal/controlplane/client"
 	"shoal.dev/shoal/pkg/clock"
 	"shoal.dev/shoal/pkg/ids"
+	"shoal.dev/shoal/pkg/match"
 	"shoal.dev/shoal/pkg/model"
 	"shoal.dev/shoal/pkg/rowstore"
 	"shoal.dev/shoal/pkg/work"
@@ -22,12 +23,14 @@ import (
 // scans counts the reads of rows of a store.
 type scans struct {
 	rowstore.Store
-	count int
+	count, rows int
 }
 
 func (s *scans) Scan(ctx context.Context, q rowstore.ScanQuery) ([]json.RawMessage, int64, error) {
 	s.count++
-	return s.Store.Scan(ctx, q)
+	docs, last, err := s.Store.Scan(ctx, q)
+	s.rows += len(docs)
+	return docs, last, err
 }
 
 // A node sorts the rows of a merge once, however many turns it takes: later turns read no rows of
@@ -117,19 +120,19 @@ func TestMergesForgetDeletedRuns(t *testing.T) {
 	}
 }
 
-// Kept sortings are bounded in number, in time, and by the room on the disk.
-func TestKeptSortings(t *testing.T) {
+// Kept remainders are bounded in number, in time, and by the room on the disk.
+func TestKeptRemainders(t *testing.T) {
 	at := clock.NewManual(time.Date(2026, 1, 5, 12, 0, 0, 0, time.UTC))
 	source := ids.Random{Now: at.Now}
-	s := newSortings(at)
-	made := func() *sorting {
+	s := newRemainders(at)
+	made := func() *remainder {
 		rows, err := newSorter(t.TempDir(), nil, 1<<10, 1<<20)
 		if err != nil {
 			t.Fatal(err)
 		}
-		return &sorting{rows: rows}
+		return &remainder{rows: rows}
 	}
-	closed := func(one *sorting) bool { return errors.Is(one.rows.Close(), os.ErrClosed) }
+	closed := func(one *remainder) bool { return errors.Is(one.rows.Close(), os.ErrClosed) }
 	one, two, three := made(), made(), made()
 	first, second, third := source.New(), source.New(), source.New()
 	if !s.keep(first, one) || !s.keep(second, two) || s.keep(third, three) || s.keep(first, three) {
@@ -156,6 +159,21 @@ func TestKeptSortings(t *testing.T) {
 	s.sweep()
 	if s.takeOut(third) != nil || !closed(three) {
 		t.Error("one that no turn takes is kept")
+	}
+}
+
+// Matches with one catalogue share its index. When another catalogue takes its place, it goes.
+func TestKeptIndexes(t *testing.T) {
+	at := clock.NewManual(time.Date(2026, 1, 5, 12, 0, 0, 0, time.UTC))
+	source := ids.Random{Now: at.Now}
+	s := newRemainders(at)
+	catalogue, item, index := source.New(), source.New(), &match.Index{}
+	left := &remainder{matched: &matching{catalogue: catalogue, index: index}}
+	if !s.keep(item, left) || s.shareIndex(catalogue) != index || s.takeOut(item) != left {
+		t.Error("the index is not shared, or its owner has lost it")
+	}
+	if !s.keep(item, left) || s.shareIndex(source.New()) != nil || s.takeOut(item) != nil {
+		t.Error("there are indexes of two catalogues")
 	}
 }
 

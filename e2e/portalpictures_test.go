@@ -123,10 +123,11 @@ func shrink(of image.Image) *image.Paletted {
 // half: lists vary in length.
 func differ(golden image.Image, now *image.Paletted) float64 {
 	kept, ok := golden.(*image.Paletted)
-	if !ok || kept.Rect.Dx() != now.Rect.Dx() || ground(kept) != ground(now) {
+	if !ok || kept.Rect.Dx() != now.Rect.Dx() {
 		return 1
 	}
-	a, b := inkOf(kept), inkOf(now)
+	base := ground(kept) // of both: another ground is ink
+	a, b := inkOf(kept, base), inkOf(now, base)
 	both, other, all := min(len(a), len(b)), 0.0, 0.0
 	for i := range both {
 		other += max(a[i], b[i]) - min(a[i], b[i])
@@ -148,9 +149,9 @@ func ground(of *image.Paletted) uint8 {
 	return uint8(slices.Index(blocks[:], slices.Max(blocks[:])))
 }
 
-// inkOf returns the ink of each cell, row by row.
-func inkOf(of *image.Paletted) []float64 {
-	size, base := of.Rect.Size(), int(ground(of))
+// inkOf returns the ink of each cell on a ground, row by row.
+func inkOf(of *image.Paletted, ground uint8) []float64 {
+	size, base := of.Rect.Size(), int(ground)
 	wide := (size.X + pictureCell - 1) / pictureCell
 	cells := make([]float64, wide*((size.Y+pictureCell-1)/pictureCell))
 	for y := range size.Y {

@@ -82,7 +82,12 @@ func (m *turning) restart() {
 // turn makes one turn of a match; died says that point panicked.
 func (m *turning) turn(job ids.ID) (end work.End, died bool) {
 	m.t.Helper()
-	defer func() { died = recover() != nil }()
+	defer func() {
+		if cause := recover(); cause != nil {
+			died = true
+			m.t.Log("died of ", cause)
+		}
+	}()
 	for {
 		outcome, err := m.kind.Step(m.t.Context(), work.Item{ID: job, Kind: work.Match,
 			Customer: "ann", Args: m.catalogue[:], Progress: m.noted[job]})

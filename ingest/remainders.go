@@ -108,7 +108,7 @@ func (s *remainders) drop(whether func(keptRemainder) bool) {
 	}
 }
 
-// close releases the disk space.
+// close releases the disk space of sorted rows. A match has none.
 func (r *remainder) close() {
 	if r.rows != nil {
 		_ = r.rows.Close() // read-only

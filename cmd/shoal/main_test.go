@@ -165,6 +165,14 @@ func TestStopTakesARunOrAScraper(t *testing.T) {
 		b.shoal("stop", id, "--json").wantJSON(t, apitest.Job("STOPPED", nil))
 	}
 	b := newShell(t)
+	b.shoal("stop", apitest.ScraperID).want(t, terminal.ExitOK, "has never run")
+	b.shoal("stop", apitest.ScraperID, "--json").wantJSON(t, nil)
+	// A run that began meanwhile is not shown in place of the stopped one.
+	b.api.Jobs = []map[string]any{
+		apitest.Job("RUNNING", map[string]any{"id": "66f0c2a1b7d4e8f901234568"}),
+		apitest.Job("RUNNING", nil)}
+	b.shoal("stop", apitest.RunID, "--json").wantJSON(t, apitest.Job("STOPPED", nil))
+	b = newShell(t)
 	b.api.Jobs = []map[string]any{apitest.Job("COMPLETED", nil)}
 	b.shoal("stop", apitest.RunID).want(t, terminal.ExitOK, "COMPLETED")
 	b.shoal("stop", apitest.RunID, "--json").wantJSON(t, apitest.Job("COMPLETED", nil))

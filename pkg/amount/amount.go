@@ -411,12 +411,17 @@ func unitOf(after string) string {
 	return ""
 }
 
-// isDashed reports whether a text consists of a sign and a dash for cents, and perhaps a star. A
-// point does not count: 1.- is also the first of a list.
-func isDashed(after string) bool {
+// fromWords stand before prices that have a colon and a dash for cents.
+var fromWords = wordset.Of("från fra fr nu nå ab from kun pris ord rek")
+
+// isDashed reports whether a sign and a dash for cents, and perhaps a star, follow a number. A point
+// does not count: 1.- is also the first of a list. Nor does a colon behind a word: Step 1:-.
+func isDashed(before, after string) bool {
 	dash, ok := strings.CutPrefix(after, ",")
 	if !ok {
+		word := strings.Trim(strings.ToLower(before), " .:")
 		dash, ok = strings.CutPrefix(after, ":")
+		ok = ok && (word == "" || fromWords[word])
 	}
 	rest := strings.TrimLeft(dash, "-–—=")
 	return ok && rest != dash && strings.Trim(rest, " *") == ""
@@ -448,7 +453,7 @@ func Is(text string) bool {
 	if letters > 12 {
 		return false
 	}
-	if isDashed(after) {
+	if isDashed(before, after) {
 		_, ok = Parse(text)
 		return ok
 	}

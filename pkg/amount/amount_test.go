@@ -82,7 +82,8 @@ func TestIs(t *testing.T) {
 		"EUR 5": true, "Pack of 12": false, "价格：3999元": true, "￥3,999": true, "45,990円(税込)": true,
 		"12 рубашек": false, "Rs. 1,999": true, "RPM 1200": false,
 		"1.299,-": true, "129:-": true, "ab 110,–": true, "1 299,-*": true, "12,- bis 15,-": false,
-		"1.-": false, "12 -": false, "1,-2": false, "12:- Uhr": false} {
+		"1.-": false, "12 -": false, "1,-2": false, "12:- Uhr": false, "från 129:-": true,
+		"Step 1:-": false, "Q1:-": false, "Day 1:--": false} {
 		if Is(text) != want {
 			t.Errorf("%q: %v", text, !want)
 		}

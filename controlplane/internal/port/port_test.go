@@ -208,7 +208,7 @@ func TestCallersEndTheirCalls(t *testing.T) {
 			&greeting{}); err != nil { // it connects, which would take from the call's time
 			t.Fatal(err)
 		}
-		ctx, cancel := context.WithTimeout(patient(t), 10*time.Second)
+		ctx, cancel := context.WithTimeout(patient(t), 3*time.Second)
 		defer cancel()
 		go func() { <-begun }()
 		if err := call(ctx); err == nil {

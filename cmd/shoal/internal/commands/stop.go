@@ -32,7 +32,7 @@ func (c *Stop) Run(ctx context.Context, t *terminal.Terminal) error {
 		return err
 	}
 	defer client.Close()
-	scraper := c.ID
+	scraper, isRun := c.ID, false
 	_, err = client.Scraper(ctx, c.ID)
 	if api.IsStatus(err, http.StatusNotFound) {
 		job, err := findJob(ctx, client, c.ID)
@@ -42,12 +42,19 @@ func (c *Stop) Run(ctx context.Context, t *terminal.Terminal) error {
 		if job.Final() {
 			return c.show(t, job)
 		}
-		scraper = job.ScraperID
+		scraper, isRun = job.ScraperID, true
 	} else if err != nil {
 		return err
 	}
 	if err := client.StopScraper(ctx, scraper); err != nil {
 		return err
+	}
+	if isRun {
+		job, err := findJob(ctx, client, c.ID)
+		if err != nil {
+			return err
+		}
+		return c.show(t, job)
 	}
 	newest, err := client.Jobs(ctx, api.JobFilter{ScraperID: scraper}, 0, 1)
 	if err != nil {
@@ -56,6 +63,10 @@ func (c *Stop) Run(ctx context.Context, t *terminal.Terminal) error {
 	if jobs := newest.Value.Content; len(jobs) == 1 {
 		return c.show(t, &jobs[0])
 	}
+	if c.JSON {
+		return terminal.PrintJSON(t.Out, nil)
+	}
+	t.Notef("The scraper has never run.")
 	return nil
 }
 

@@ -39,7 +39,9 @@ func (p *plain) read(line string) (url, reason string) {
 	if reason == "" {
 		return line, ""
 	}
-	if at := strings.IndexAny(line, separators); first && at >= 0 {
+	// An address that is bad for another reason says nothing of columns.
+	isTable := hasColumns(line) || !strings.Contains(line, "://")
+	if at := strings.IndexAny(line, separators); first && isTable && at >= 0 {
 		p.separator = line[at : at+1]
 	}
 	return "", reason

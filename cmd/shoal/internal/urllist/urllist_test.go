@@ -127,6 +127,11 @@ func TestBadLinesAreLeftOut(t *testing.T) {
 	if diff := cmp.Diff(want, bad); diff != "" || list.Good != 2 || list.Bad != 3 {
 		t.Errorf("%d good, %d bad (- wanted):\n%s", list.Good, list.Bad, diff)
 	}
+	// An address that is bad for its own reason tells no table's sign.
+	_, _, bad = look(t, "ftp://a.example/1,2\nhttps://a.example/1,2\n", true)
+	if len(bad) != 1 {
+		t.Errorf("bad lines: %q", bad)
+	}
 	if body, _, _ := look(t, "https://a.example/1\n", false); body != "https://a.example/1\n" {
 		t.Errorf("%q", body)
 	}

@@ -256,7 +256,9 @@ func (f *Server) answer(r *http.Request, name string, body []byte) any {
 		return map[string]any{"id": ScraperID, "name": "list", "groupRef": "g",
 			"type": "SINGLE_PRODUCT", "sourceConfig": f.Source}
 	case "POST /api/scraper/" + ScraperID + "/stop":
-		f.Jobs[0]["state"] = "STOPPED"
+		for _, job := range f.Jobs {
+			job["state"] = "STOPPED"
+		}
 		return map[string]any{}
 	case "POST /api/scraper/" + ScraperID + "/estimate":
 		return map[string]any{"links": 1000, "pages": 950, "minMicros": 120_000,

@@ -414,8 +414,8 @@ func unitOf(after string) string {
 // fromWords stand before prices that have a colon and a dash for cents.
 var fromWords = wordset.Of("från fra fr nu nå ab from kun pris ord rek")
 
-// isDashed reports whether a sign and a dash for cents, and perhaps a star, follow a number. A point
-// does not count: 1.- is also the first of a list. Nor does a colon behind a word: Step 1:-.
+// isDashed reports whether a sign and a dash for cents, and perhaps a star, follow a number. A
+// point does not count: 1.- is also the first of a list. Nor does a colon behind a word: Step 1:-.
 func isDashed(before, after string) bool {
 	dash, ok := strings.CutPrefix(after, ",")
 	if !ok {

@@ -100,6 +100,7 @@ func TestPortalReadsMoney(t *testing.T) {
 	for _, c := range []struct{ locale, bad, text, is string }{
 		{"en-US", "1,000", "1.500", "1.5"}, {"en-US", "25,000.00", "0,015", "0.015"},
 		{"de-DE", "1.000", "2,500", "2,5"}, {"de-DE", "25.000", "0.015", "0,015"},
+		{"de-AT", "1.000", "2,5", "2,5"},
 		{"fr-FR", "x", "3 000,5", "3000,5"}} {
 		v.before(fmt.Sprintf(`Object.defineProperty(navigator, "languages", { configurable: true,
 			get: () => [%q] })`, c.locale))

@@ -171,7 +171,7 @@ func TestMatchIsKilledInItsTurns(t *testing.T) {
 					}
 					deaths := 0
 					for turns, end := 0, work.Rested; end != work.Ended && turns < 20; turns++ {
-						died := false
+						var died bool
 						if end, died = m.turn(begun.Job); died {
 							deaths++
 							m.restart()

@@ -16,13 +16,15 @@ func ReadMembers(values []string, parameter string, most int) ([]string, error) 
 			return nil, err
 		}
 		for _, name := range names {
-			if name != "" && !slices.Contains(members, name) {
+			switch {
+			case name == "" || slices.Contains(members, name):
+			case len(members) == most:
+				return nil, fault.Invalid(fault.InvalidRequest, parameter,
+					"at most %d are allowed", most)
+			default:
 				members = append(members, name)
 			}
 		}
-	}
-	if len(members) > most {
-		return nil, fault.Invalid(fault.InvalidRequest, parameter, "at most %d are allowed", most)
 	}
 	return members, nil
 }

@@ -38,6 +38,11 @@ func TestReadMembers(t *testing.T) {
 			t.Errorf("%q: %v", values, err)
 		}
 	}
+	// What follows one name too many is not looked at.
+	_, err := api.ReadMembers([]string{"a,b,c,d", `"`}, "fields", 3)
+	if err == nil || !strings.Contains(err.Error(), "at most 3") {
+		t.Error(err)
+	}
 }
 
 // FuzzReadMembers: what a csv writer quotes names exactly the members that it wrote.

@@ -52,10 +52,7 @@ func (e *Extractor) Explain(ctx context.Context, p Page, rendered bool) string {
 		}
 	}
 	reason := e.explainRecipe(ctx, p, isHTML, MaxReason-len(note))
-	if reason == "" {
-		return ""
-	}
-	return cutReason(reason + note)
+	return cutReason(strings.TrimSpace(reason + note))
 }
 
 // cutReason shortens reason to at most MaxReason bytes.

@@ -109,6 +109,16 @@ func TestReasonsOfShortPages(t *testing.T) {
 				test.rendered, got)
 		}
 	}
+	// What has nothing else to say still says that.
+	e, err = extract.Compile(model.Recipe{Type: model.SingleProduct, Fields: []model.Field{{
+		Name: "title", Selector: "$.embedded.shop.title", Kind: model.Text}}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got := e.Explain(context.Background(), extract.Page{URL: "https://shop.test/",
+		ContentType: "text/html", Body: []byte("<p>Lamp" + counter)}, false); " "+got != browser {
+		t.Errorf("%q", got)
+	}
 }
 
 // A reason stays within its bound, however long field names and selectors are. It still says what

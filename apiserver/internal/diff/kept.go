@@ -3,7 +3,6 @@ package diff
 import (
 	"fmt"
 	"slices"
-	"strings"
 	"sync"
 	"time"
 
@@ -71,5 +70,5 @@ func (k *Kept) drop() {
 
 // name identifies a comparison. Rows removed meanwhile make it a different one.
 func name(of []string, r Runs) string {
-	return fmt.Sprintf("%d %d %q %s", r.Rows, r.NewerRows, r.Key, strings.Join(of, "\x00"))
+	return fmt.Sprintf("%d %d %q %q", r.Rows, r.NewerRows, r.Key, of)
 }

@@ -53,8 +53,8 @@ export function readMapping(text: string): Record<string, string> | undefined {
 
 /** Lines that map the values of a field to themselves, so that they can be changed. */
 export function mappingOf(values: string[]): string {
-  const plain = [...new Set(values.map((value) => value.trim()))]
-    .filter((value) => value && !/[\r\n]/.test(value) && !value.includes(arrow));
+  const plain = [...new Set(values)].filter((value) => value && value === value.trim() &&
+    !/[\r\n]/.test(value) && !value.includes(arrow));
   return (plain.length > 0 ? plain : ["A"]).map((value) => `${value} ${arrow} ${value}`).join("\n");
 }
 

@@ -94,9 +94,13 @@ export function duration(ms: number | null | undefined): string {
     : `${inUnit(Math.floor(seconds / 60), "minute")} ${inUnit(seconds % 60, "second")}`;
 }
 
-/** An amount in micros, as a person would enter it. */
-export const entered = (micros: number) => new Intl.NumberFormat(locale, { useGrouping: false,
-  maximumFractionDigits: 6, numberingSystem: "latn" }).format(micros / 1e6);
+/** An amount in micros, as a person would enter it: not as one that looks like thousands. */
+export function entered(micros: number): string {
+  const written = (digits: number) => new Intl.NumberFormat(locale, { useGrouping: false,
+    minimumFractionDigits: digits, maximumFractionDigits: 6, numberingSystem: "latn" })
+    .format(micros / 1e6);
+  return Number.isNaN(parseMoney(written(0))) ? written(4) : written(0);
+}
 
 /** Seconds to wait, in the unit that suits them. */
 export const pause = (seconds: number) => {
@@ -106,8 +110,10 @@ export const pause = (seconds: number) => {
     .format(Math.ceil(n));
 };
 
-const thousands = new Intl.NumberFormat(locale, { numberingSystem: "latn" })
-  .formatToParts(1_234_567).find((part) => part.type === "group")?.value;
+/** The signs between thousands, which in some places differ in plain numbers and in amounts. */
+const thousands = ([{}, { style: "currency", currency: "EUR" }] as const).map((style) =>
+  new Intl.NumberFormat(locale, { numberingSystem: "latn", ...style })
+    .formatToParts(1_234_567).find((part) => part.type === "group")?.value);
 
 /** An amount that a person has entered, in micros; undefined: none, NaN: no amount. The point and
  * the comma are both decimal signs. But who writes 1,000 for a thousand does not mean one. */
@@ -117,7 +123,7 @@ export function parseMoney(text: string): number | undefined {
     return undefined;
   }
   const grouped = /^[1-9]\d{0,2}([.,])\d{3}$/.exec(said)?.[1];
-  return /^\d{1,9}([.,]\d{1,6})?$/.test(said) && (!grouped || grouped !== thousands)
+  return /^\d{1,9}([.,]\d{1,6})?$/.test(said) && (!grouped || !thousands.includes(grouped))
     ? Math.round(Number(said.replace(",", ".")) * 1e6) : NaN;
 }
 

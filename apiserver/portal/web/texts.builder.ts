@@ -34,7 +34,8 @@ export const building = {
     ENUM_MAP: "Map values" } as Record<string, string>,
   params: { pattern: "Pattern", replacement: "Replacement", from: "From currency",
     to: "To currency", mapping: "Values", default: "All other values" } as Record<string, string>,
-  mappingHint: "One per line, as in: In stock => yes",
+  mappingHint: "One per line, as in: In stock => yes. Any other value becomes what you enter " +
+    "under “All other values”, or nothing.",
   mappingBad: "Each line needs a value, then =>, then its new value.",
   remove: (name: string) => `Remove ${name}`,
   removeShort: "Remove",

@@ -1,6 +1,7 @@
 package structured
 
 import (
+	"slices"
 	"strconv"
 	"strings"
 
@@ -38,8 +39,19 @@ func Embedded(body []byte) ([]byte, error) {
 	return append(out, "}}"...), nil
 }
 
-// NamedBlobs returns blobs under the names that they have in a document of Embedded.
+// NamedBlobs returns blobs under the names that they have in a document of Embedded. Attributes
+// come last, because a script's variable keeps its name whatever elements stand before it.
 func NamedBlobs(blobs []Blob) []Blob {
+	blobs = slices.Clone(blobs)
+	slices.SortStableFunc(blobs, func(a, b Blob) int {
+		switch {
+		case a.Attribute == b.Attribute:
+			return 0
+		case a.Attribute:
+			return 1
+		}
+		return -1
+	})
 	var named []Blob
 	at := map[string]int{} // indexes in named of the arrays from attributes
 	times := map[string]int{}

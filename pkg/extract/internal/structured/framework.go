@@ -56,7 +56,7 @@ func (r *reader) readScript(n *html.Node) {
 	case media == "application/json" || media == "text/x-magento-init" ||
 		strings.HasSuffix(media, "+json"):
 		if name == "__NUXT_DATA__" {
-			text = revive(text)
+			text = revive(text, r.room())
 		}
 		r.addJSON(Blob{Name: name, JSON: text})
 	case media == "" || media == "module" || strings.HasSuffix(media, "javascript"):
@@ -88,10 +88,14 @@ func isJSON(text string) bool {
 		len(text)))
 }
 
+// addBlob adds a blob. Attributes leave half of the places to scripts, which have more to say.
 func (r *reader) addBlob(b Blob) {
-	if len(r.data.Framework) == maxBlocks {
+	if len(r.data.Framework) == maxBlocks || b.Attribute && r.attributes == maxBlocks/2 {
 		r.data.Cut = true
 		return
+	}
+	if b.Attribute {
+		r.attributes++
 	}
 	r.data.Framework = append(r.data.Framework, b)
 }

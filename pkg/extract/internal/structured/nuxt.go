@@ -20,7 +20,7 @@ func (r *reader) readCall(name, s string) int {
 		return 0
 	}
 	start := len(head[0])
-	p := parser{s: s, i: start, left: maxValues, room: maxParsed, bound: map[string]JSON{}}
+	p := parser{s: s, i: start, left: maxValues, room: r.room(), bound: map[string]JSON{}}
 	names := strings.FieldsFunc(head[1], func(c rune) bool { return c == ',' })
 	for _, n := range names {
 		p.bound[n] = JSON{} // the values follow the data, whose end is found first
@@ -53,19 +53,25 @@ func (r *reader) readCall(name, s string) int {
 		r.data.Cut = r.data.Cut || errors.Is(err, errTooLarge)
 		return 0
 	case len(v.Members) > 0:
-		r.addBlob(Blob{Name: name, JSON: string(v.Append(nil))})
+		b := Blob{Name: name, JSON: string(v.Append(nil))}
+		r.parsed += len(b.JSON) // which may be far longer than the call
+		r.addBlob(b)
 	}
 	return end
 }
 
+// room returns how many more bytes of data a page may have.
+func (r *reader) room() int { return max(0, maxParsed-r.parsed) }
+
 // revive decodes Nuxt 3's data format: one array of values, in which objects and arrays hold the
-// indexes of others. It returns any other text unchanged.
-func revive(text string) string {
+// indexes of others. It returns any other text unchanged. Values that take more than room, in
+// bytes, are left out.
+func revive(text string, room int) string {
 	flat, err := ParseJSON(text)
 	if err != nil || flat.Kind != Array || len(flat.Members) == 0 {
 		return text
 	}
-	v := reviver{flat: flat.Members, left: maxValues, room: maxParsed}
+	v := reviver{flat: flat.Members, left: maxValues, room: room}
 	root := v.at("0", 0)
 	return string(root.Append(nil))
 }

@@ -262,8 +262,8 @@ func TestRepeatedValuesAreBounded(t *testing.T) {
 	long := `"` + strings.Repeat("x", 8_000) + `"`
 	refs := strings.Repeat(",1", times)
 	for name, got := range map[string]string{
-		"texts": revive(`[[1` + refs + `],` + long + `]`),
-		"names": revive(`[[1` + refs + `],{` + long + `:2},1]`),
+		"texts": revive(`[[1`+refs+`],`+long+`]`, maxParsed),
+		"names": revive(`[[1`+refs+`],{`+long+`:2},1]`, maxParsed),
 	} {
 		if len(got) > maxParsed+maxParsed/100 {
 			t.Errorf("%s: %d bytes", name, len(got))
@@ -273,6 +273,35 @@ func TestRepeatedValuesAreBounded(t *testing.T) {
 		`]}}(`+long+`))</script>`)
 	if len(d.Framework) > 0 || !d.Cut {
 		t.Errorf("a call: %d blobs, cut: %t", len(d.Framework), d.Cut)
+	}
+	// Each call stays below the bound, but not all together.
+	d = read(t, strings.Repeat(`<script>window.a=(function(a){return {list:[a`+
+		strings.Repeat(",a", times/5)+`]}}(`+long+`))</script>`, 4))
+	size := 0
+	for _, b := range d.Framework {
+		size += len(b.JSON)
+	}
+	if size > maxParsed || len(d.Framework) == 0 || !d.Cut {
+		t.Errorf("calls: %d blobs of %d bytes, cut: %t", len(d.Framework), size, d.Cut)
+	}
+}
+
+// Attributes take neither a variable's name nor its place.
+func TestAttributesYield(t *testing.T) {
+	d := read(t, `<island config='{"from":"an attribute"}'></island>`+
+		`<script>var config={"from":"a variable"}</script>`)
+	var names []string
+	for _, b := range NamedBlobs(d.Framework) {
+		names = append(names, b.Name+" "+b.JSON)
+	}
+	want := []string{`config {"from":"a variable"}`, `config_2 [{"from":"an attribute"}]`}
+	if diff := cmp.Diff(want, names); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
+	}
+	d = read(t, strings.Repeat(`<p x-data='{"open":false,"id":1}'></p>`, maxBlocks+1)+
+		`<script id=__NEXT_DATA__ type=application/json>{"props":{"name":"Lamp"}}</script>`)
+	if last := d.Framework[len(d.Framework)-1]; last.Name != "__NEXT_DATA__" || !d.Cut {
+		t.Errorf("of %d blobs the last is %s, cut: %t", len(d.Framework), last.Name, d.Cut)
 	}
 }
 

@@ -19,7 +19,7 @@ type reader struct {
 	base *url.Url
 
 	blocks, values, parsed, text int      // counted against the bounds
-	named, looked                int      // likewise
+	named, looked, attributes    int      // likewise
 	flight                       []string // parts of one text
 	hasScopes, hasTypeof         bool
 }

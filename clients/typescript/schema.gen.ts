@@ -5173,11 +5173,11 @@ export interface operations {
                 jobId?: string;
                 /** @description Only rows of each scraper's newest run; a deleted scraper has none */
                 isLastRun?: boolean;
-                /** @description Only rows in any of these categories of the group, by id or name. Repeated, or separated by commas unless a name has a comma; at most 20. With filters, rows must match both. */
+                /** @description Only rows in any of these categories of the group, by id or name. Repeated, or separated by commas as in csv; at most 20. With filters, rows must match both. */
                 categories?: string[];
                 /** @description JSON filter: {"price":{"$gt":10}} */
                 filters?: string;
-                /** @description Only these members of each row; repeated, or separated by commas */
+                /** @description Only these members of each row; repeated, or separated by commas as in csv: name,"Price, EUR" */
                 fields?: string[];
                 /** @description One field, then asc or desc: price,desc. Default: in the order in which rows were stored. */
                 sort?: string;
@@ -5238,9 +5238,9 @@ export interface operations {
                 from: string;
                 /** @description The newer run, of the same scraper */
                 to: string;
-                /** @description Members that identify a row, such as sku: rows with the same values are the same row. Repeated, or separated by commas. Rows that lack one are compared by position: the page's address and the place on it. In an uploaded file, position is the place in the file. The default is position if each page has one row. Otherwise it is a member such as sku, ean, id or url that is different in each row, if there is one. */
+                /** @description Members that identify a row, such as sku: rows with the same values are the same row. Repeated, or separated by commas as in csv. Rows that lack one are compared by position: the page's address and the place on it. In an uploaded file, position is the place in the file. The default is position if each page has one row. Otherwise it is a member such as sku, ean, id or url that is different in each row, if there is one. */
                 key?: string[];
-                /** @description Compare only these members; repeated, or separated by commas. Default: all except the server's, which begin with _ */
+                /** @description Compare only these members, listed like those of key. Default: all except the server's, which begin with _ */
                 fields?: string[];
                 limit?: number;
                 /** @description nextCursor of the previous page, with all other parameters but limit unchanged */
@@ -5274,11 +5274,11 @@ export interface operations {
                 jobId?: string;
                 /** @description Only rows of each scraper's newest run; a deleted scraper has none */
                 isLastRun?: boolean;
-                /** @description Only rows in any of these categories of the group, by id or name. Repeated, or separated by commas unless a name has a comma; at most 20. With filters, rows must match both. */
+                /** @description Only rows in any of these categories of the group, by id or name. Repeated, or separated by commas as in csv; at most 20. With filters, rows must match both. */
                 categories?: string[];
                 /** @description JSON filter: {"price":{"$gt":10}} */
                 filters?: string;
-                /** @description Only these members of each row; repeated, or separated by commas */
+                /** @description Only these members of each row; repeated, or separated by commas as in csv: name,"Price, EUR" */
                 fields?: string[];
                 /** @description One field, then asc or desc: price,desc. Default: in the order in which rows were stored. */
                 sort?: string;
@@ -5340,11 +5340,11 @@ export interface operations {
                 jobId?: string;
                 /** @description Only rows of each scraper's newest run; a deleted scraper has none */
                 isLastRun?: boolean;
-                /** @description Only rows in any of these categories of the group, by id or name. Repeated, or separated by commas unless a name has a comma; at most 20. With filters, rows must match both. */
+                /** @description Only rows in any of these categories of the group, by id or name. Repeated, or separated by commas as in csv; at most 20. With filters, rows must match both. */
                 categories?: string[];
                 /** @description JSON filter: {"price":{"$gt":10}} */
                 filters?: string;
-                /** @description Only these members of each row; repeated, or separated by commas */
+                /** @description Only these members of each row; repeated, or separated by commas as in csv: name,"Price, EUR" */
                 fields?: string[];
                 /** @description One field, then asc or desc: price,desc. Default: in the order in which rows were stored. */
                 sort?: string;
@@ -5474,7 +5474,7 @@ export interface operations {
                 size?: number;
                 /** @description A field, then asc or desc: price,desc. scrapedAt means _scrapedAt. Default: newest first. */
                 sort?: string[];
-                /** @description Only rows in any of these categories of the group, by id or name. Repeated, or separated by commas unless a name has a comma; at most 20. With filters, rows must match both. */
+                /** @description Only rows in any of these categories of the group, by id or name. Repeated, or separated by commas as in csv; at most 20. With filters, rows must match both. */
                 categories?: string[];
                 /** @description JSON filter: {"price":{"$gt":10}} */
                 filters?: string;
@@ -5612,7 +5612,7 @@ export interface operations {
                 size?: number;
                 /** @description A field, then asc or desc: price,desc. scrapedAt means _scrapedAt. Default: newest first. */
                 sort?: string[];
-                /** @description Only rows in any of these categories of the group, by id or name. Repeated, or separated by commas unless a name has a comma; at most 20. With filters, rows must match both. */
+                /** @description Only rows in any of these categories of the group, by id or name. Repeated, or separated by commas as in csv; at most 20. With filters, rows must match both. */
                 categories?: string[];
                 /** @description JSON filter: {"price":{"$gt":10}} */
                 filters?: string;
@@ -5643,7 +5643,7 @@ export interface operations {
     svc_download_group_data: {
         parameters: {
             query?: {
-                /** @description Only rows in any of these categories of the group, by id or name. Repeated, or separated by commas unless a name has a comma; at most 20. With filters, rows must match both. */
+                /** @description Only rows in any of these categories of the group, by id or name. Repeated, or separated by commas as in csv; at most 20. With filters, rows must match both. */
                 categories?: string[];
                 /** @description JSON filter: {"price":{"$gt":10}} */
                 filters?: string;

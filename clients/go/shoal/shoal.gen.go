@@ -4148,13 +4148,13 @@ type SvcGetDataParams struct {
 	// IsLastRun Only rows of each scraper's newest run; a deleted scraper has none
 	IsLastRun *bool `form:"isLastRun,omitempty" json:"isLastRun,omitempty"`
 
-	// Categories Only rows in any of these categories of the group, by id or name. Repeated, or separated by commas unless a name has a comma; at most 20. With filters, rows must match both.
+	// Categories Only rows in any of these categories of the group, by id or name. Repeated, or separated by commas as in csv; at most 20. With filters, rows must match both.
 	Categories *[]string `form:"categories,omitempty" json:"categories,omitempty"`
 
 	// Filters JSON filter: {"price":{"$gt":10}}
 	Filters *string `form:"filters,omitempty" json:"filters,omitempty"`
 
-	// Fields Only these members of each row; repeated, or separated by commas
+	// Fields Only these members of each row; repeated, or separated by commas as in csv: name,"Price, EUR"
 	Fields *[]string `form:"fields,omitempty" json:"fields,omitempty"`
 
 	// Sort One field, then asc or desc: price,desc. Default: in the order in which rows were stored.
@@ -4176,10 +4176,10 @@ type SvcDiffRunsParams struct {
 	// To The newer run, of the same scraper
 	To string `form:"to" json:"to"`
 
-	// Key Members that identify a row, such as sku: rows with the same values are the same row. Repeated, or separated by commas. Rows that lack one are compared by position: the page's address and the place on it. In an uploaded file, position is the place in the file. The default is position if each page has one row. Otherwise it is a member such as sku, ean, id or url that is different in each row, if there is one.
+	// Key Members that identify a row, such as sku: rows with the same values are the same row. Repeated, or separated by commas as in csv. Rows that lack one are compared by position: the page's address and the place on it. In an uploaded file, position is the place in the file. The default is position if each page has one row. Otherwise it is a member such as sku, ean, id or url that is different in each row, if there is one.
 	Key *[]string `form:"key,omitempty" json:"key,omitempty"`
 
-	// Fields Compare only these members; repeated, or separated by commas. Default: all except the server's, which begin with _
+	// Fields Compare only these members, listed like those of key. Default: all except the server's, which begin with _
 	Fields *[]string `form:"fields,omitempty" json:"fields,omitempty"`
 	Limit  *int64    `form:"limit,omitempty" json:"limit,omitempty"`
 
@@ -4203,13 +4203,13 @@ type SvcExportDataParams struct {
 	// IsLastRun Only rows of each scraper's newest run; a deleted scraper has none
 	IsLastRun *bool `form:"isLastRun,omitempty" json:"isLastRun,omitempty"`
 
-	// Categories Only rows in any of these categories of the group, by id or name. Repeated, or separated by commas unless a name has a comma; at most 20. With filters, rows must match both.
+	// Categories Only rows in any of these categories of the group, by id or name. Repeated, or separated by commas as in csv; at most 20. With filters, rows must match both.
 	Categories *[]string `form:"categories,omitempty" json:"categories,omitempty"`
 
 	// Filters JSON filter: {"price":{"$gt":10}}
 	Filters *string `form:"filters,omitempty" json:"filters,omitempty"`
 
-	// Fields Only these members of each row; repeated, or separated by commas
+	// Fields Only these members of each row; repeated, or separated by commas as in csv: name,"Price, EUR"
 	Fields *[]string `form:"fields,omitempty" json:"fields,omitempty"`
 
 	// Sort One field, then asc or desc: price,desc. Default: in the order in which rows were stored.
@@ -4245,13 +4245,13 @@ type SvcKeepExportParams struct {
 	// IsLastRun Only rows of each scraper's newest run; a deleted scraper has none
 	IsLastRun *bool `form:"isLastRun,omitempty" json:"isLastRun,omitempty"`
 
-	// Categories Only rows in any of these categories of the group, by id or name. Repeated, or separated by commas unless a name has a comma; at most 20. With filters, rows must match both.
+	// Categories Only rows in any of these categories of the group, by id or name. Repeated, or separated by commas as in csv; at most 20. With filters, rows must match both.
 	Categories *[]string `form:"categories,omitempty" json:"categories,omitempty"`
 
 	// Filters JSON filter: {"price":{"$gt":10}}
 	Filters *string `form:"filters,omitempty" json:"filters,omitempty"`
 
-	// Fields Only these members of each row; repeated, or separated by commas
+	// Fields Only these members of each row; repeated, or separated by commas as in csv: name,"Price, EUR"
 	Fields *[]string `form:"fields,omitempty" json:"fields,omitempty"`
 
 	// Sort One field, then asc or desc: price,desc. Default: in the order in which rows were stored.
@@ -4301,7 +4301,7 @@ type SvcGetGroupDataParams struct {
 	// Sort A field, then asc or desc: price,desc. scrapedAt means _scrapedAt. Default: newest first.
 	Sort *[]string `form:"sort,omitempty" json:"sort,omitempty"`
 
-	// Categories Only rows in any of these categories of the group, by id or name. Repeated, or separated by commas unless a name has a comma; at most 20. With filters, rows must match both.
+	// Categories Only rows in any of these categories of the group, by id or name. Repeated, or separated by commas as in csv; at most 20. With filters, rows must match both.
 	Categories *[]string `form:"categories,omitempty" json:"categories,omitempty"`
 
 	// Filters JSON filter: {"price":{"$gt":10}}
@@ -4339,7 +4339,7 @@ type SvcGetGroupDataClientParams struct {
 	// Sort A field, then asc or desc: price,desc. scrapedAt means _scrapedAt. Default: newest first.
 	Sort *[]string `form:"sort,omitempty" json:"sort,omitempty"`
 
-	// Categories Only rows in any of these categories of the group, by id or name. Repeated, or separated by commas unless a name has a comma; at most 20. With filters, rows must match both.
+	// Categories Only rows in any of these categories of the group, by id or name. Repeated, or separated by commas as in csv; at most 20. With filters, rows must match both.
 	Categories *[]string `form:"categories,omitempty" json:"categories,omitempty"`
 
 	// Filters JSON filter: {"price":{"$gt":10}}
@@ -4354,7 +4354,7 @@ type SvcGetGroupDataClientParams struct {
 
 // SvcDownloadGroupDataParams defines parameters for SvcDownloadGroupData.
 type SvcDownloadGroupDataParams struct {
-	// Categories Only rows in any of these categories of the group, by id or name. Repeated, or separated by commas unless a name has a comma; at most 20. With filters, rows must match both.
+	// Categories Only rows in any of these categories of the group, by id or name. Repeated, or separated by commas as in csv; at most 20. With filters, rows must match both.
 	Categories *[]string `form:"categories,omitempty" json:"categories,omitempty"`
 
 	// Filters JSON filter: {"price":{"$gt":10}}

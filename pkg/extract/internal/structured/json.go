@@ -201,7 +201,7 @@ func (p *parser) word() (JSON, error) {
 	word := p.s[start:p.i]
 	if v, ok := p.bound[word]; ok {
 		p.loose = true
-		if p.room -= len(v.Text); p.room < 0 {
+		if p.room -= writtenSize(v.Text); p.room < 0 {
 			return JSON{}, errTooLarge
 		}
 		return v, nil

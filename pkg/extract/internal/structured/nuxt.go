@@ -60,6 +60,17 @@ func (r *reader) readCall(name, s string) int {
 	return end
 }
 
+// writtenSize returns nearly as many bytes as a text takes in JSON: a control character takes six.
+func writtenSize(text string) int {
+	size := len(text)
+	for i := range len(text) {
+		if text[i] < ' ' {
+			size += 5
+		}
+	}
+	return size
+}
+
 // room returns how many more bytes of data a page may have.
 func (r *reader) room() int { return max(0, maxParsed-r.parsed) }
 
@@ -96,7 +107,7 @@ func (v *reviver) at(place string, depth int) JSON {
 	}
 	flat := &v.flat[index].Value
 	if flat.Kind != Array && flat.Kind != Object {
-		if v.room -= len(flat.Text); v.room < 0 {
+		if v.room -= writtenSize(flat.Text); v.room < 0 {
 			return JSON{}
 		}
 		return *flat
@@ -107,7 +118,7 @@ func (v *reviver) at(place string, depth int) JSON {
 	whole := JSON{Kind: flat.Kind, Members: make([]Member, 0, min(len(flat.Members), v.left+1))}
 	for i := range flat.Members {
 		m := &flat.Members[i]
-		if v.room -= len(m.Name); v.left < 0 || v.room < 0 {
+		if v.room -= writtenSize(m.Name); v.left < 0 || v.room < 0 {
 			break
 		}
 		whole.Members = append(whole.Members, Member{m.Name, v.at(m.Value.Text, depth+1)})

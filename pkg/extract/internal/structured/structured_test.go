@@ -260,10 +260,12 @@ func TestFramework(t *testing.T) {
 func TestRepeatedValuesAreBounded(t *testing.T) {
 	const times = 20_000
 	long := `"` + strings.Repeat("x", 8_000) + `"`
+	control := `"` + strings.Repeat("\\u0001", 2_000) + `"`
 	refs := strings.Repeat(",1", times)
 	for name, got := range map[string]string{
-		"texts": revive(`[[1`+refs+`],`+long+`]`, maxParsed),
-		"names": revive(`[[1`+refs+`],{`+long+`:2},1]`, maxParsed),
+		"texts":    revive(`[[1`+refs+`],`+long+`]`, maxParsed),
+		"controls": revive(`[[1`+refs+`],`+control+`]`, maxParsed),
+		"names":    revive(`[[1`+refs+`],{`+long+`:2},1]`, maxParsed),
 	} {
 		if len(got) > maxParsed+maxParsed/100 {
 			t.Errorf("%s: %d bytes", name, len(got))

@@ -1,7 +1,7 @@
 // What is entered and not sent yet. It lives as long as the browser's tab, over reloads, too. Who
 // goes to another page of the portal leaves it.
-import { signal, useSignal, useSignalEffect, type Signal } from "@preact/signals";
-import { useEffect, useRef } from "preact/hooks";
+import { effect, signal, useSignal, type Signal } from "@preact/signals";
+import { useEffect, useLayoutEffect, useRef } from "preact/hooks";
 
 const place = "shoal-entries";
 
@@ -42,10 +42,16 @@ export function useEntry<T>(id: string, was: T): Signal<T> {
   const { current: own } = useRef({ name: `${location.pathname} ${id}`, was: JSON.stringify(was) });
   const kept = all[own.name];
   const value = useSignal(kept && kept.was === own.was ? kept.is as T : was);
-  useSignalEffect(() => {
+  // kept at once: useSignalEffect waits for the next frame, and a reload does not
+  useLayoutEffect(() => effect(() => {
     const same = JSON.stringify(value.value) === own.was;
     keep(own.name, same ? undefined : { was: own.was, is: value.value });
-  });
+  }), []);
   useEffect(() => () => keep(own.name), []);
   return value;
+}
+
+/** What was entered after `sent` went out, which may take a while. */
+export function enteredSince<T>(now: Record<string, T>, sent: Record<string, T>): Record<string, T> {
+  return Object.fromEntries(Object.entries(now).filter(([key, entry]) => entry !== sent[key]));
 }

@@ -2,7 +2,7 @@
 import { useSignal } from "@preact/signals";
 import type { PlanOffer, ServiceSettings } from "./schema.gen";
 import { call, Refused } from "./api";
-import { useEntry } from "./entries";
+import { enteredSince, useEntry } from "./entries";
 import { Came, Do, Select, useAct } from "./kit";
 import { resynced, Shown, useLoaded } from "./load";
 import { money, parseMoney } from "./show";
@@ -53,6 +53,7 @@ export function PlanSet() {
   };
   const set = async (now: PlanOffer[], all: Entered[]) => {
     const body = { plans: all.filter((one) => !one.gone).map(after) };
+    const sent = { entered: entered.value, added: added.value, gone: gone.value };
     if (await act.run(body, async () => {
       const { plans } = await call<ServiceSettings>("GET", path);
       if (JSON.stringify(plans) !== JSON.stringify(now)) {
@@ -61,8 +62,9 @@ export function PlanSet() {
       await call("PUT", path, { body });
       return texts.plansDone;
     })) {
-      entered.value = {};
-      added.value = gone.value = [];
+      entered.value = enteredSince(entered.value, sent.entered);
+      added.value = added.value.filter((plan) => !sent.added.includes(plan));
+      gone.value = gone.value.filter((name) => !sent.gone.includes(name));
     }
     sure.value = false;
     read.again();

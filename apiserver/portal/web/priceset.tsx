@@ -2,7 +2,7 @@
 import { useSignal } from "@preact/signals";
 import type { PriceTable, PriceTableRow } from "./schema.gen";
 import { call } from "./api";
-import { useEntry } from "./entries";
+import { enteredSince, useEntry } from "./entries";
 import { Came, Do, Table, useAct } from "./kit";
 import { resynced, Shown, useLoaded } from "./load";
 import { count, Fact, money, parseMoney, Scraped, visible, when } from "./show";
@@ -48,12 +48,13 @@ export function PriceSet() {
   const set = async (version: number, all: PriceTableRow[]) => {
     const body = { version, rows: left(all, entered.value)
       .map((row) => after(row, entered.value)) };
+    const sent = { entered: entered.value, added: added.value };
     if (await act.run(body, async (key) => {
       await call("PUT", path, { key, body });
       return texts.pricesDone;
     })) {
-      entered.value = {};
-      added.value = [];
+      entered.value = enteredSince(entered.value, sent.entered);
+      added.value = added.value.filter((row) => !sent.added.includes(row));
     }
     sure.value = false;
     read.again(); // where they were refused, somebody else may have set some

@@ -361,8 +361,7 @@ func (b *batch) closeSeq(r *ledgerOfRun, seq uint32, failed bool) {
 	out := r.run.Out[seq]
 	b.books.release(b.books.wallet(r.job.Customer), out)
 	r.run.Reserved -= out.Money()
-	delete(r.run.Out, seq)
-	r.run.Closed.Add(seq)
+	r.run.Close(seq)
 	if failed {
 		r.job.Errors++
 	} else {

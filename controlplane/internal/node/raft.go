@@ -50,6 +50,7 @@ type Raft struct {
 	logs      *store
 	elections *elections
 	transport Voting
+	vouching  *vouching              // over transport
 	Port      *port.Port             // nil: the node is alone
 	Members   *membership.Membership // nil: it does not gossip
 	belongs   belonging
@@ -57,7 +58,6 @@ type Raft struct {
 	// open says whether requests of other servers are answered. A node that lost its directory has
 	// forgotten any vote it cast. So a node without a log answers nothing until the leader knows
 	// that it has no vote.
-	// log hears nothing until the leader knows that it has none.
 	open atomic.Bool
 }
 
@@ -174,8 +174,10 @@ func (r *Raft) start(config Config, settings *raft.Config, machine raft.FSM,
 	if r.Port != nil {
 		voting.Voting = peers
 	}
+	r.vouching = newVouching(voting)
 	if r.Raft, err = raft.NewRaft(settings, machine, r.logs, r.logs, snapshots,
-		vouching{voting}); err != nil {
+		r.vouching); err != nil {
+		r.vouching.stop()
 		return fmt.Errorf("controlplane: start raft: %w", err)
 	}
 	peers.raft.Store(r.Raft)
@@ -206,7 +208,9 @@ func (r *Raft) HandOver() {
 func (r *Raft) stop() error {
 	ended := r.Shutdown()
 	hungUp := r.hangUp() // Raft would wait for nodes that are gone
-	return errors.Join(ended.Error(), hungUp, r.close())
+	err := errors.Join(ended.Error(), hungUp, r.close())
+	r.vouching.stop()
+	return err
 }
 
 // hangUp closes all connections with other nodes.

@@ -3,6 +3,7 @@ package node
 import (
 	"errors"
 	"io"
+	"sync"
 	"sync/atomic"
 
 	"github.com/hashicorp/raft"
@@ -15,23 +16,70 @@ import (
 // accepts an append has the leader's log up to the append's last entry, or to the one before it.
 // What it has beyond may be a deposed leader's, and not committed. Raft lets the follower apply
 // that, too, up to the leader's commit index. Raft reads that index after it has chosen the
-// entries, in between it may pause for seconds, and so the index may lie beyond them.
+// entries, in between it may pause for seconds, and so the index may lie beyond them. Both sides
+// see to it, because a leader of an older version may not.
 //
 // It does not pipeline appends. Raft's pipeline can lock up when a follower refuses an append. The
 // leader then sends that follower only heartbeats, and cannot shut down.
-type vouching struct{ Voting }
+type vouching struct {
+	Voting
+	heard   chan raft.RPC // what other nodes ask
+	stopped chan struct{}
+	passes  sync.WaitGroup
+}
+
+// newVouching starts a vouching transport. The caller stops it once Raft has ended.
+func newVouching(over Voting) *vouching {
+	v := &vouching{Voting: over, heard: make(chan raft.RPC), stopped: make(chan struct{})}
+	v.passes.Go(v.pass)
+	return v
+}
+
+// stop answers other nodes no more.
+func (v *vouching) stop() {
+	close(v.stopped)
+	v.passes.Wait()
+}
+
+// pass hands on what other nodes ask.
+func (v *vouching) pass() {
+	for {
+		var rpc raft.RPC
+		select {
+		case rpc = <-v.Voting.Consumer():
+		case <-v.stopped:
+			return
+		}
+		if request, appends := rpc.Command.(*raft.AppendEntriesRequest); appends {
+			rpc.Command = vouch(request)
+		}
+		select {
+		case v.heard <- rpc:
+		case <-v.stopped:
+			return
+		}
+	}
+}
+
+// Consumer implements raft.Transport.
+func (v *vouching) Consumer() <-chan raft.RPC { return v.heard }
 
 // AppendEntries implements raft.Transport.
-func (v vouching) AppendEntries(id raft.ServerID, target raft.ServerAddress,
+func (v *vouching) AppendEntries(id raft.ServerID, target raft.ServerAddress,
 	request *raft.AppendEntriesRequest, response *raft.AppendEntriesResponse) error {
+	return v.Voting.AppendEntries(id, target, vouch(request), response)
+}
+
+// vouch returns an append that commits only what it vouches for.
+func vouch(request *raft.AppendEntriesRequest) *raft.AppendEntriesRequest {
 	vouched := *request
 	vouched.LeaderCommitIndex = min(request.LeaderCommitIndex,
 		request.PrevLogEntry+uint64(len(request.Entries)))
-	return v.Voting.AppendEntries(id, target, &vouched, response)
+	return &vouched
 }
 
 // AppendEntriesPipeline implements raft.Transport.
-func (v vouching) AppendEntriesPipeline(raft.ServerID, raft.ServerAddress) (raft.AppendPipeline,
+func (v *vouching) AppendEntriesPipeline(raft.ServerID, raft.ServerAddress) (raft.AppendPipeline,
 	error) {
 	return nil, raft.ErrPipelineReplicationNotSupported
 }

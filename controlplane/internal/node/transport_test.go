@@ -83,9 +83,21 @@ func encodeTick(t *testing.T, stamp int64) []byte {
 
 // A deposed leader has an entry that nobody else has. Its successor, which has committed another
 // one at that index, sends an append without entries. The deposed leader applies only what the
-// successor committed.
+// successor committed, whichever of the two has the version that sees to it.
 func TestWhatWasNeverCommittedIsNotApplied(t *testing.T) {
 	t.Parallel()
+	t.Run("the successor's version", func(t *testing.T) {
+		t.Parallel()
+		appliesWhatIsCommitted(t, func(v Voting) Voting { return &vouching{Voting: v} })
+	})
+	t.Run("an older successor", func(t *testing.T) {
+		t.Parallel()
+		appliesWhatIsCommitted(t, func(v Voting) Voting { return v })
+	})
+}
+
+func appliesWhatIsCommitted(t *testing.T, sends func(Voting) Voting) {
+	t.Helper()
 	const patient = time.Minute
 	_, own := raft.NewInmemTransportWithTimeout("deposed", patient)
 	_, leaders := raft.NewInmemTransportWithTimeout("successor", patient)
@@ -95,7 +107,7 @@ func TestWhatWasNeverCommittedIsNotApplied(t *testing.T) {
 	send := func(term, committed uint64, entries ...*raft.Log) {
 		t.Helper()
 		var answer raft.AppendEntriesResponse
-		if err := (vouching{leaders}).AppendEntries("deposed", own.LocalAddr(),
+		if err := sends(leaders).AppendEntries("deposed", own.LocalAddr(),
 			&raft.AppendEntriesRequest{RPCHeader: raft.RPCHeader{
 				ProtocolVersion: raft.ProtocolVersionMax, ID: []byte("successor"),
 				Addr: []byte(leaders.LocalAddr())}, Term: term, PrevLogEntry: 1, PrevLogTerm: 1,

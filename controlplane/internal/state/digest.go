@@ -29,6 +29,7 @@ type Digest struct {
 type summer struct {
 	codec  *codec.Codec
 	buffer bytes.Buffer
+	line   []byte        // of a run
 	into   map[*kind]any // by table: the record that kind.encoded may use
 }
 
@@ -47,28 +48,63 @@ func (s *summer) record(k *kind, record any) uint64 {
 	return xxh3.HashSeed(s.buffer.Bytes(), xxh3.HashString(k.name))
 }
 
-// run returns what a run's sets add to the sum. It covers the whole out set, but only the sizes of
-// the closed and begun sets, which may be large.
+// run returns what a run's sets add to the sum. The closed set may be large: its own sum is kept.
 func (s *summer) run(r *Run) uint64 {
-	words := func(job ids.ID, numbers ...uint64) uint64 {
-		s.buffer.Reset()
-		_, _ = s.buffer.Write(job[:]) // a buffer never fails
-		for _, n := range numbers {
-			_, _ = s.buffer.Write(binary.BigEndian.AppendUint64(s.buffer.AvailableBuffer(), n))
-		}
-		return xxh3.Hash(s.buffer.Bytes())
-	}
-	sum := words(r.Job, uint64(len(r.Out)), r.Closed.GetCardinality(), uint64(len(r.Begun)))
+	sum := s.words(r.Job, nil, uint64(len(r.Out)), uint64(len(r.Begun)), r.closedSum)
 	for seq, o := range r.Out {
-		flags := uint64(o.Domain) << 1
-		if o.Limited {
-			flags |= 1
+		var flags uint64
+		for i, set := range [...]bool{o.Limited, o.Unbilled, o.Read != nil} {
+			if set {
+				flags |= 1 << i
+			}
 		}
-		sum += words(r.Job, uint64(seq), uint64(o.Start), o.Number, uint64(o.Attempt),
-			uint64(o.Tiers), uint64(o.Grant),
-			uint64(o.Free), uint64(o.Price), flags)
+		var read Read
+		if o.Read != nil {
+			read = *o.Read
+		}
+		sum += s.words(r.Job, &o.Chain, uint64(seq), o.Number, uint64(o.Attempt), uint64(o.Tiers),
+			uint64(o.Grant), uint64(o.Free), uint64(o.Price), uint64(read.Day), read.Domain, flags)
+	}
+	for seq, chain := range r.Begun {
+		sum += s.words(r.Job, chain, uint64(seq))
 	}
 	return sum
+}
+
+// words hashes numbers of a run and, unless it is nil, a chain.
+func (s *summer) words(job ids.ID, chain *Chain, numbers ...uint64) uint64 {
+	b := append(s.line[:0], job[:]...)
+	for _, n := range numbers {
+		b = binary.BigEndian.AppendUint64(b, n)
+	}
+	if chain != nil {
+		b = binary.BigEndian.AppendUint32(append(b, chain.Domain), chain.Start)
+	}
+	if chain != nil && chain.From != nil {
+		from := chain.From
+		b = binary.BigEndian.AppendUint32(b, from.Page)
+		for _, hashes := range [...][]uint64{from.Seen, from.KnownRows} {
+			b = append(b, byte(len(hashes))) // at most MaxKnownRows
+			for _, n := range hashes {
+				b = binary.BigEndian.AppendUint64(b, n)
+			}
+		}
+		if from.Rendered {
+			b = append(b, 1)
+		}
+		b = append(b, from.URL...)
+	}
+	s.line = b
+	return xxh3.Hash(b)
+}
+
+// sumOfSeq returns what a closed seq adds to its run's sum. It is the output function of SplitMix64
+// (Steele, Lea and Flood, 2014), so that neighbours do not cancel out.
+func sumOfSeq(seq uint32) uint64 {
+	z := (uint64(seq) + 1) * 0x9e3779b97f4a7c15
+	z = (z ^ z>>30) * 0xbf58476d1ce4e5b9
+	z = (z ^ z>>27) * 0x94d049bb133111eb
+	return z ^ z>>31
 }
 
 // Digests returns the newest digests of this replica, ascending. All replicas take them at the same

@@ -22,9 +22,19 @@ import (
 type Run struct {
 	Job      ids.ID
 	Out      map[uint32]*Out
-	Closed   *roaring.Bitmap
+	Closed   *roaring.Bitmap // Close adds to it
 	Begun    map[uint32]*Chain
 	Reserved int64 // sum of Money over Out
+
+	closedSum uint64 // of sumOfSeq over Closed
+}
+
+// Close closes a seq.
+func (r *Run) Close(seq uint32) {
+	delete(r.Out, seq)
+	if r.Closed.CheckedAdd(seq) {
+		r.closedSum += sumOfSeq(seq)
+	}
 }
 
 // Chain says how far a seq is settled: its pages below Start, and no others. Pages settle in order.
@@ -201,6 +211,9 @@ func (saved savedRun) run() (*Run, error) {
 	r := NewRun(saved.Job)
 	if err := r.Closed.UnmarshalBinary(saved.Closed); err != nil {
 		return nil, fmt.Errorf("closed set of run %s: %w", saved.Job, err)
+	}
+	for seq := range roaring.Values(r.Closed) {
+		r.closedSum += sumOfSeq(seq)
 	}
 	outs := saved.Out
 	for i := range saved.Alike {

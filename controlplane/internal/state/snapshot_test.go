@@ -50,7 +50,9 @@ func sampleStore(t *testing.T) *Store {
 			tx.insert(table, record)
 		}
 		run := NewRun(ids.ID{9})
-		run.Closed.AddMany([]uint32{1, 2, 3, 70_000})
+		for _, seq := range []uint32{1, 2, 3, 70_000} {
+			run.Close(seq)
+		}
 		for seq := range uint32(2) {
 			out, chain := &Out{}, &Chain{}
 			codectest.Fill(out)

@@ -314,7 +314,7 @@ DRAWN := ./apiserver/internal/diff ./apiserver/internal/export ./apiserver/inter
   ./cmd/shoal/internal/commands ./cmd/shoal/internal/terminal ./controlplane/identity ./fetcher/internal/frontier \
   ./pkg/address ./pkg/amount ./pkg/curl ./pkg/extract ./pkg/extract/contacts ./pkg/extract/internal/dom \
   ./pkg/extract/internal/jsondoc ./pkg/extract/internal/rows ./pkg/filter ./pkg/pattern ./pkg/price ./pkg/profile \
-  ./pkg/robots ./pkg/rules ./pkg/stream ./pkg/upload
+  ./pkg/robots ./pkg/rules ./pkg/schema ./pkg/stream ./pkg/upload
 
 ## draws: the properties of parsers, writers and filters on a fifth of DRAWS random inputs each (make test: 100, short: 20)
 draws:

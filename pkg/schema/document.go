@@ -108,7 +108,9 @@ type check struct {
 	anchors map[string]*node
 	named   int // number of properties
 	sizes   map[*node]extent
-	open    map[*node]bool // schemas being expanded
+	open    map[*node]bool // schemas being expanded or listed
+	listed  int            // properties, and schemas looked at for their types
+	targets map[string]*node
 	faults  fault.List
 
 	patterns map[string]*pattern.Pattern // by source
@@ -134,6 +136,7 @@ func newCheck(document []byte) (*check, error) {
 	}
 	c := &check{root: root, anchors: map[string]*node{}, sizes: map[*node]extent{},
 		open:     map[*node]bool{},
+		targets:  map[string]*node{},
 		patterns: map[string]*pattern.Pattern{}}
 	if c.id, err = identify(root.get("$id").text()); err != nil {
 		return nil, invalid("content.$id", "is no address")
@@ -286,6 +289,15 @@ func (id identity) fragment(ref string) (string, bool) {
 
 // target returns the schema that a reference means, nil if there is none.
 func (c *check) target(ref string) *node {
+	n, known := c.targets[ref]
+	if !known {
+		n = c.find(ref)
+		c.targets[ref] = n
+	}
+	return n
+}
+
+func (c *check) find(ref string) *node {
 	fragment, _ := c.id.fragment(ref)
 	if fragment == "" {
 		return c.root

@@ -82,14 +82,28 @@ func (c *check) follow(n *node) *node {
 	return n
 }
 
+// list counts what is listed. It reports whether more may be.
+func (c *check) list() bool {
+	if c.listed++; c.listed == maxListed+1 {
+		c.report("content", "describes more than %d properties once its references are followed",
+			maxListed)
+	}
+	return c.listed <= maxListed
+}
+
 // properties lists the properties of an object's schema, including those of allOf.
 func (c *check) properties(n *node, depth int) []Property {
 	n = c.follow(n)
-	if depth > MaxDepth || c.open[n] { // list recursive properties only once
+	if depth > MaxDepth || c.open[n] || !c.list() { // list recursive properties only once
 		return nil
 	}
 	c.open[n] = true
 	defer delete(c.open, n)
+	return c.members(n, depth)
+}
+
+// members lists the properties of an object's schema that is open.
+func (c *check) members(n *node, depth int) []Property {
 	var list []Property
 	required := map[string]bool{}
 	add := func(p Property) {
@@ -123,8 +137,7 @@ func (c *check) properties(n *node, depth int) []Property {
 func (c *check) property(n *node, depth int) Property {
 	n = c.follow(n)
 	p := Property{Types: c.types(n, depth), Title: n.get("title").text(),
-		Description: n.get("description").text(),
-		Format:      n.get("format").text(), Properties: c.properties(n, depth)}
+		Description: n.get("description").text(), Format: n.get("format").text()}
 	values := n.get("enum")
 	if constant := n.get("const"); constant != nil {
 		values = &node{members: []*node{constant}}
@@ -139,6 +152,12 @@ func (c *check) property(n *node, depth int) Property {
 			}
 		}
 	}
+	if depth > MaxDepth || c.open[n] || !c.list() {
+		return p
+	}
+	c.open[n] = true
+	defer delete(c.open, n)
+	p.Properties = c.members(n, depth)
 	if items := n.get("items"); items != nil && items.object {
 		element := c.property(items, depth+1)
 		p.Items = &element
@@ -163,7 +182,7 @@ func (c *check) types(n *node, depth int) []string {
 		}
 		return types
 	}
-	if depth > MaxDepth {
+	if depth > MaxDepth || !c.list() {
 		return nil
 	}
 	for _, key := range [...]string{"anyOf", "oneOf", "allOf"} {

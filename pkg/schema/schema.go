@@ -26,6 +26,7 @@ const (
 	MaxProperties = 500   // named anywhere in the document
 	maxNodes      = 5_000 // JSON values
 	maxExpanded   = 2_000 // schemas, counting each reference as its target
+	maxListed     = 4_000 // properties, and alternatives of their types, likewise
 	maxPattern    = 512   // characters of a regular expression
 	maxName       = 256   // characters of a property's name
 )
@@ -44,6 +45,7 @@ type Schema struct {
 	isList     bool
 	properties []Property
 	document   json.RawMessage
+	work       *work // of a row
 }
 
 // Property is a property that rows may have.
@@ -107,7 +109,10 @@ func Compile(document []byte) (*Schema, error) {
 		return nil, err
 	}
 	s.idle <- v
-	s.properties = c.properties(row.node, 0)
+	if s.properties = c.properties(row.node, 0); len(c.faults) > 0 {
+		return nil, c.faults
+	}
+	s.work = c.workOf(row.node, map[*node]*work{})
 	return s, nil
 }
 
@@ -142,8 +147,9 @@ type Mismatch struct {
 // Error explains the mismatch to people.
 func (m *Mismatch) Error() string { return "schema: " + m.reason }
 
-// Validate checks a row, a JSON object; it returns nil or a *Mismatch. The budget pays for
-// patterns; if it ends, the result is meaningless.
+// Validate checks a row, a JSON object; it returns nil or a *Mismatch. The budget pays for it
+// beforehand, and for patterns. If it ends, the result is meaningless. A row that takes more than
+// maxRowSteps ends it.
 func (s *Schema) Validate(b *pattern.Budget, row []byte) error {
 	value, err := jsonschema.UnmarshalJSON(bytes.NewReader(row))
 	if err != nil {
@@ -155,6 +161,13 @@ func (s *Schema) Validate(b *pattern.Budget, row []byte) error {
 				return &Mismatch{name, fmt.Sprintf("%.200s: a number is out of range", name)}
 			}
 		}
+	}
+	steps := s.work.steps(value, maxRowSteps)
+	if steps > maxRowSteps {
+		steps = b.Left() + 1
+	}
+	if !b.Spend(steps) {
+		return &Mismatch{reason: pattern.ErrExhausted.Error()}
 	}
 	if err := s.validate(b, value); err != nil {
 		property := ""

@@ -152,6 +152,7 @@ func TestRefused(t *testing.T) {
 		{`{"properties":{"a":{"enum":["` + strings.Repeat("x", MaxBytes) + `"]}}}`, "content",
 			"larger than"},
 		{doubling(40), "content", "describes more than"},
+		{entangled(24), "content", "describes more than"},
 		{manyProperties(600), "content.properties", "more than 500 properties"},
 	} {
 		_, err := Compile([]byte(c.document))
@@ -185,6 +186,10 @@ func TestReferences(t *testing.T) {
 			`{"name":"a","parts":[{"name":"b","parts":[{"name":1}]}]}`},
 		{`{"properties":{"left":{"$ref":"#"},"right":{"$ref":"#"},"v":{"type":"integer"}}}`,
 			`{"left":{"v":1},"right":{"left":{"v":2}}}`, `{"left":{"right":{"v":"x"}}}`},
+		{`{"properties":{"a":{"type":"array","items":{"$ref":"#/properties/a"}}}}`,
+			`{"a":[[],[[]]]}`, `{"a":[[1]]}`},
+		{`{"$defs":{"x":{"type":"array","items":{"$ref":"#/$defs/y"}},"y":{"type":"array","items":{"$ref":"#/$defs/x"}}},
+			"properties":{"a":{"$ref":"#/$defs/x"}}}`, `{"a":[[[]]]}`, `{"a":[[["b"]]]}`},
 	} {
 		s, err := Compile([]byte(c.document))
 		if err != nil {
@@ -221,6 +226,21 @@ func doubling(n int) string {
 	}
 	return `{"properties":{"a":{"$ref":"#/$defs/d0"}},"$defs":{` + b.String() +
 		fmt.Sprintf(`"d%d":{}}}`, n)
+}
+
+// entangled makes a document of n objects, each of which may hold the next one and all before it.
+// The paths through them without a repetition are countless.
+func entangled(n int) string {
+	var b strings.Builder
+	for i := range n {
+		fmt.Fprintf(&b, `"x%d":{"properties":{`, i)
+		for to := range i {
+			fmt.Fprintf(&b, `"p%d":{"$ref":"#/$defs/x%d"},`, to, to)
+		}
+		fmt.Fprintf(&b, `"next":{"$ref":"#/$defs/x%d"}}},`, min(i+1, n-1))
+	}
+	return fmt.Sprintf(`{"properties":{"a":{"$ref":"#/$defs/x0"},"b":{"$ref":"#/$defs/x%d"}},"$defs":{%s}}`, n-1,
+		strings.TrimSuffix(b.String(), ","))
 }
 
 func manyProperties(n int) string {
@@ -267,7 +287,8 @@ func TestAnswer(t *testing.T) {
 }
 
 func FuzzCompile(f *testing.F) {
-	for _, seed := range []string{product, doubling(3),
+	for _, seed := range []string{product, doubling(3), entangled(4),
+		`{"properties":{"a":{"type":"array","items":{"$ref":"#/properties/a"}}}}`,
 		`{"type":"array","items":{"properties":{"a":{"$ref":"#x"},"b":{"$anchor":"x"}}}}`,
 		`{"properties":{"a":{"if":{},"then":{"$ref":"#/properties/b"}},"b":{"items":[{},true]}}}`} {
 		f.Add([]byte(seed), []byte(`{"name":"A","price":1,"a":[1,{"b":2e3}]}`))

@@ -1,0 +1,122 @@
+package schema
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"runtime"
+	"strings"
+	"testing"
+
+	"pgregory.net/rapid"
+
+	"shoal.dev/shoal/pkg/fault"
+	"shoal.dev/shoal/pkg/pattern"
+)
+
+// TestRowsArePaid checks rows that take a lot by each keyword: the budget ends before the library
+// has taken much memory. A row of the same size that takes little passes.
+func TestRowsArePaid(t *testing.T) {
+	alternatives := func(of string, n int) string {
+		all := make([]string, n)
+		for i := range all {
+			all[i] = fmt.Sprintf(of, i)
+		}
+		return "[" + strings.Join(all, ",") + "]"
+	}
+	consts := alternatives(`{"const":"%d"}`, 1_900)
+	texts := `{"a":[` + strings.Repeat(`"x",`, 4_000) + `"y"]}`
+	wide := strings.Trim(alternatives(`"m%d":1`, 5_000), "[]")
+	for what, c := range map[string]struct{ schema, row string }{
+		"alternatives":        {`{"items":{"anyOf":` + consts + `}}`, texts},
+		"one of":              {`{"items":{"oneOf":` + consts + `}}`, texts},
+		"all of":              {`{"items":{"allOf":` + alternatives(`{"minLength":%d}`, 1_900) + `}}`, texts},
+		"values":              {`{"items":{"enum":` + alternatives(`"%d"`, 4_000) + `}}`, texts},
+		"constant objects":    {`{"items":{"const":` + alternatives(`%d`, 4_000) + `}}`, texts},
+		"contained ones":      {`{"contains":{"not":{"anyOf":` + consts + `}}}`, texts},
+		"wide objects":        {`{"anyOf":` + alternatives(`{"minProperties":%d}`, 1_900) + `}`, `{"a":{` + wide + `}}`},
+		"additional members":  {`{"additionalProperties":{"anyOf":` + consts + `}}`, `{"a":{` + wide + `}}`},
+		"names":               {`{"propertyNames":{"anyOf":` + consts + `}}`, `{"a":{` + wide + `}}`},
+		"what none looked at": {`{"unevaluatedProperties":{"anyOf":` + consts + `}}`, `{"a":{` + wide + `}}`},
+		"unique ones":         {`{"anyOf":` + alternatives(`{"uniqueItems":true,"minItems":%d}`, 1_000) + `}`, texts},
+	} {
+		s := mustCompile(t, `{"properties":{"a":`+c.schema+`,"b":{}}}`)
+		budget := pattern.NewBudget(context.Background(), 50_000_000)
+		var before, after runtime.MemStats
+		runtime.ReadMemStats(&before)
+		err := s.Validate(budget, []byte(c.row))
+		runtime.ReadMemStats(&after)
+		if err == nil || !errors.Is(budget.Err(), pattern.ErrExhausted) {
+			t.Errorf("%s: %v, and the budget says %v", what, err, budget.Err())
+		}
+		if made := after.TotalAlloc - before.TotalAlloc; made > 16<<20 {
+			t.Errorf("%s: %d MB were allocated", what, made>>20)
+		}
+		budget = pattern.NewBudget(context.Background(), 50_000_000)
+		other := `{"b":` + strings.TrimPrefix(c.row, `{"a":`)
+		if err := s.Validate(budget, []byte(other)); err != nil || budget.Left() < 49_900_000 {
+			t.Errorf("%s: under another property: %v, %d steps are left", what, err, budget.Left())
+		}
+	}
+}
+
+// TestReferencesAreBounded compiles schemas that refer to each other in any way: it ends, and the
+// properties that it lists are bounded.
+func TestReferencesAreBounded(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		n := rapid.IntRange(1, 12).Draw(t, "schemas")
+		schemaOf := func() string {
+			ref := func() string {
+				return fmt.Sprintf(`{"$ref":"#/$defs/x%d"}`, rapid.IntRange(0, n-1).Draw(t, "to"))
+			}
+			var members []string
+			for _, key := range rapid.SliceOfNDistinct(rapid.SampledFrom([]string{"$ref", "items",
+				"properties", "allOf", "anyOf", "prefixItems", "additionalProperties"}), 0, 3,
+				rapid.ID[string]).Draw(t, "keys") {
+				switch key {
+				case "$ref":
+					members = append(members, strings.Trim(ref(), "{}"))
+				case "items", "additionalProperties":
+					members = append(members, fmt.Sprintf("%q:%s", key, ref()))
+				case "properties":
+					var named []string
+					for i := range rapid.IntRange(1, 6).Draw(t, "properties") {
+						named = append(named, fmt.Sprintf(`"p%d":%s`, i, ref()))
+					}
+					members = append(members, `"properties":{`+strings.Join(named, ",")+`}`)
+				default:
+					members = append(members, fmt.Sprintf("%q:[%s]", key, ref()))
+				}
+			}
+			return "{" + strings.Join(members, ",") + "}"
+		}
+		defs := make([]string, n)
+		for i := range defs {
+			defs[i] = fmt.Sprintf(`"x%d":%s`, i, schemaOf())
+		}
+		document := `{"properties":{"a":{"$ref":"#/$defs/x0"}},"$defs":{` +
+			strings.Join(defs, ",") + `}}`
+		s, err := Compile([]byte(document))
+		var faults fault.List
+		if err != nil && !errors.As(err, &faults) {
+			t.Fatalf("%s: %v", document, err)
+		}
+		if err != nil {
+			return
+		}
+		if count := countProperties(s.Properties()); count > maxListed {
+			t.Fatalf("%s lists %d properties", document, count)
+		}
+	})
+}
+
+func countProperties(all []Property) int {
+	count := len(all)
+	for _, p := range all {
+		count += countProperties(p.Properties)
+		if p.Items != nil {
+			count += countProperties([]Property{*p.Items})
+		}
+	}
+	return count
+}

@@ -9,6 +9,9 @@ import (
 	"math/bits"
 	"regexp"
 	"regexp/syntax"
+	"strconv"
+	"strings"
+	"unicode"
 	"unicode/utf8"
 )
 
@@ -45,22 +48,43 @@ func Compile(source string, most int) (*Pattern, error) {
 	if n := utf8.RuneCountInString(source); n > most {
 		return nil, fmt.Errorf("it has %d characters, at most %d are allowed", n, most)
 	}
-	tree, err := syntax.Parse(source, syntax.Perl)
+	tree, err := Parse(source, syntax.Perl)
 	if err != nil {
 		return nil, err
 	}
-	return compile(tree, source)
+	return tree.compile(source)
 }
 
-// CompileTree compiles a pattern that was parsed and possibly changed.
-func CompileTree(tree *syntax.Regexp) (*Pattern, error) {
-	if sizeOf(tree) > MaxSize {
+// Tree is a pattern that was parsed. It may be changed before it is compiled.
+type Tree struct {
+	*syntax.Regexp
+	parsing int // what parsing took
+}
+
+// Parse parses a pattern. Its error is ErrTooLarge, before anything is done, if that would take
+// long.
+func Parse(source string, flags syntax.Flags) (*Tree, error) {
+	parsing := parsingOf(source)
+	if parsing > MaxSize {
 		return nil, ErrTooLarge
 	}
-	return compile(tree, tree.String())
+	tree, err := syntax.Parse(source, flags)
+	if err != nil {
+		return nil, err
+	}
+	return &Tree{tree, parsing}, nil
 }
 
-func compile(tree *syntax.Regexp, source string) (*Pattern, error) {
+// Compile compiles the pattern.
+func (t *Tree) Compile() (*Pattern, error) {
+	if sizeOf(t.Regexp) > MaxSize {
+		return nil, ErrTooLarge
+	}
+	return t.compile(t.String())
+}
+
+func (t *Tree) compile(source string) (*Pattern, error) {
+	tree := t.Regexp
 	// Before anything is expanded.
 	if size := sizeOf(tree); size+size*tree.MaxCap()/groupsPerSize > MaxSize {
 		return nil, ErrTooLarge
@@ -73,8 +97,51 @@ func compile(tree *syntax.Regexp, source string) (*Pattern, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &Pattern{re: re, size: len(program.Inst) + rangesOf(tree), weight: weightOf(program)},
-		nil
+	return &Pattern{re: re, size: max(len(program.Inst)+rangesOf(tree), t.parsing),
+		weight: weightOf(program)}, nil
+}
+
+// What parsing takes is counted like a size; MaxSize of it is some 5 ms.
+const (
+	namedClass = 500 // for each \p and \P, whose table is merged into the class
+	foldedRun  = 50  // characters of a range that are folded for a count of 1
+)
+
+// parsingOf estimates what parsing takes. It grows with what a pattern names, not with what comes
+// of it: [\pL\pL] is one class, merged from two tables. Under (?i) the parser folds the characters
+// of a range one by one.
+func parsingOf(source string) int {
+	cost, folds := 0, false
+	for i := range len(source) {
+		rest := source[i:]
+		switch {
+		case strings.HasPrefix(rest, `\p`), strings.HasPrefix(rest, `\P`):
+			cost += namedClass
+		case strings.HasPrefix(rest, "(?"):
+			flags := strings.TrimLeft(rest[2:], "imsU-")
+			folds = folds || strings.Contains(rest[2:len(rest)-len(flags)], "i")
+		case folds && rest[0] == '-':
+			from, _ := utf8.DecodeLastRuneInString(source[:i])
+			cost += max(0, int(endOf(rest[1:])-from)) / foldedRun
+		}
+	}
+	return cost
+}
+
+// endOf returns the last character of a range, at whose dash a pattern was cut.
+func endOf(rest string) rune {
+	digits, escaped := strings.CutPrefix(rest, `\x`)
+	if !escaped {
+		end, _ := utf8.DecodeRuneInString(rest)
+		return end
+	}
+	digits, _, _ = strings.Cut(strings.TrimPrefix(digits, "{"), "}")
+	digits = strings.TrimLeft(digits, "0")
+	end, err := strconv.ParseUint(digits[:min(len(digits), 6)], 16, 32)
+	if err != nil {
+		return 0xff // \xHH
+	}
+	return rune(min(end, unicode.MaxRune))
 }
 
 // sizeOf estimates the compiled size of a tree, and stops counting above MaxSize.

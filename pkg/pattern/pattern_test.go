@@ -35,6 +35,10 @@ var attacks = map[string]string{
 	"nested": `((((a{0,10}){0,10}){0,10}b{900}){0,1}c{0,999}){1}` +
 		strings.Repeat("d{999}", 20),
 	"fold":              "(?i)" + strings.Repeat(`[\pL\pN]{9}`, 40),
+	"many tables":       `(?i)[` + strings.Repeat(`\pL`, 168) + `]`,
+	"many other tables": `[` + strings.Repeat(`\P{Lu}`, 70) + `]`,
+	"wide ranges":       `(?i)[` + strings.Repeat("B-\U0001E942", 60) + `]`,
+	"wide by number":    `(?s-i)(?i:[` + strings.Repeat(`B-\x{1E942}`, 40) + `])`,
 	"groups":            strings.Repeat(`(a{0,99})`, 50),
 	"empty repetitions": strings.Repeat(`(?:){1000}`, 50),
 }
@@ -47,11 +51,11 @@ func TestWhatIsTooLargeIsRefused(t *testing.T) {
 		if _, err := pattern.Compile(source, most); !errors.Is(err, pattern.ErrTooLarge) {
 			t.Errorf("%s: %v, want that it is too large", name, err)
 		}
-		tree, err := syntax.Parse(source, syntax.Perl)
-		if err != nil {
-			t.Fatal(err)
+		tree, err := pattern.Parse(source, syntax.Perl)
+		if err == nil {
+			_, err = tree.Compile()
 		}
-		if _, err := pattern.CompileTree(tree); !errors.Is(err, pattern.ErrTooLarge) {
+		if !errors.Is(err, pattern.ErrTooLarge) {
 			t.Errorf("%s, parsed before: %v, want that it is too large", name, err)
 		}
 	}

@@ -254,7 +254,7 @@ func (p *parser) match(whole bool) (logical, error) {
 
 // compilePattern compiles a regular expression of RFC 9485, whose dot matches no line end.
 func compilePattern(source string, whole bool) (*pattern.Pattern, error) {
-	tree, err := syntax.Parse(source, syntax.Perl|syntax.DotNL)
+	tree, err := pattern.Parse(source, syntax.Perl|syntax.DotNL)
 	if err != nil {
 		return nil, err
 	}
@@ -262,12 +262,12 @@ func compilePattern(source string, whole bool) (*pattern.Pattern, error) {
 	if err != nil {
 		return nil, err
 	}
-	replacePoints(tree, notLineEnd)
+	replacePoints(tree.Regexp, notLineEnd)
 	if whole {
-		tree = &syntax.Regexp{Op: syntax.OpConcat,
-			Sub: []*syntax.Regexp{{Op: syntax.OpBeginText}, tree, {Op: syntax.OpEndText}}}
+		tree.Regexp = &syntax.Regexp{Op: syntax.OpConcat,
+			Sub: []*syntax.Regexp{{Op: syntax.OpBeginText}, tree.Regexp, {Op: syntax.OpEndText}}}
 	}
-	return pattern.CompileTree(tree)
+	return tree.Compile()
 }
 
 func replacePoints(tree, by *syntax.Regexp) {

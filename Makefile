@@ -20,7 +20,7 @@ RACE     := CGO_ENABLED=1 $(GO_TEST) $(VETTED) -race -gcflags=modernc.org/...=-r
 CC_FOUND := $(shell command -v $$(go env CC))
 RACY     := /(cmd|controlplane|fetcher|ingest|billing|apiserver|pkg/stream|pkg/cache|pkg/blobstore|pkg/egress|pkg/rowstore|pkg/telemetry|pkg/turns)(/|$$)
 SERIAL   := /(controlplane/internal/simulation|controlplane/internal/fsm|apiserver/internal/sitemap)$$
-TOOLS    := ./apiserver ./apiserver/portal ./fetcher ./fetcher/internal/chromium ./fetcher/internal/web
+TOOLS    := ./apiserver ./apiserver/portal ./fetcher ./fetcher/internal/web
 TOOLED   := 'Browser|OtherClients'
 # Tests that do one thing after the other, and the guards, which ask a fetcher for one forbidden address after the other. They
 # compute: the race detector takes four times as long over them, and sees what it sees in the tests beside them.
@@ -74,6 +74,7 @@ bare:
 # The tests of the race detector's packages that look for tools, where there may be none. The service, too, looks for a browser
 # when it starts: not where cmd starts it in tests, but in those of e2e.
 tooled:
+	$(GO_TEST) $(VETTED) -timeout 40m ./fetcher/internal/chromium
 	$(GO_TEST) $(VETTED) -timeout 40m -run $(TOOLED) $(TOOLS)
 
 # What tests look for on PATH, and what is not shown without it. Real services and alert rules have suites of their own.

@@ -35,7 +35,7 @@ var shownElsewhere = map[string]string{
 	"svc_preview_scraper_from_curl": "a trial answers 768 KiB at most",
 	"svc_preview_scraper_from_url":  "a trial answers 768 KiB at most",
 	"svc_preview_page":              "480 KiB of markup, and of candidates what a trial answers",
-	"svc_pick_on_page":              "20 rows, and 1,000 numbers of each of 500 fields",
+	"svc_pick_on_page":              "4 MiB of rows, and 1,000 numbers of each of 500 fields",
 	"svc_list_group_shares":         "100 addresses of 254 bytes at most",
 	"svc_list_notifications":        "200 of 2 KiB at most",
 	"svc_list_sitemaps":             "200 of 18 KiB at most",

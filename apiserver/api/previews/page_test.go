@@ -290,6 +290,24 @@ func TestLargePagesAreCut(t *testing.T) {
 	}
 }
 
+// TestPicksOfLargeRowsAreBounded: a pick answers the first rows that fit into its bound.
+func TestPicksOfLargeRowsAreBounded(t *testing.T) {
+	r := start(t)
+	found := r.look(t, "<ul>"+strings.Repeat(`<li class="good"><h3>A lamp</h3></li>`, 24)+
+		`<li class="good"><h3>Red one</h3></li></ul>`)
+	r.Run(t, apitest.Scenario{As: apitest.Reader, Do: pick,
+		Body: `{"url":"https://shop.test/list","type":"MULTIPLE_PRODUCTS","itemsConfig":` +
+			`[{"name":"title","selector":".good h3","kind":"TEXT"}],"element":` +
+			fmt.Sprint(found.element(t, "Red one")) + `,"postProcessRules":[` +
+			larger("title", "a", 100) + `,` + larger("a", "b", 100) + `,` +
+			larger("b", "c", 9) + `]}`, Status: 200, Has: map[string]any{"rowCount": 25},
+		Check: func(t *testing.T, a apitest.Answer) {
+			if n := len(a.Body); n <= 3<<20 || n > 5<<20 {
+				t.Errorf("the answer has %d bytes", n)
+			}
+		}})
+}
+
 // Selectors of a pick that take too long on its page are to blame.
 func TestCostlyPicksAreRefused(t *testing.T) {
 	r := start(t)

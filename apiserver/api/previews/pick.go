@@ -114,7 +114,11 @@ func (r Resource) pickOn(ctx context.Context, showing *extract.Showing, url stri
 	return answer, err
 }
 
-const mostPickRows = 20
+// Bounds of the rows that a pick answers: the first ones.
+const (
+	mostPickRows  = 20
+	mostPickBytes = 4 << 20
+)
 
 // rowsOf makes the rows of a page with the picked fields.
 func (r Resource) rowsOf(ctx context.Context, answer *PagePick, in *PagePickInput,
@@ -137,7 +141,11 @@ func (r Resource) rowsOf(ctx context.Context, answer *PagePick, in *PagePickInpu
 		extract.MaxPageBytes); err != nil {
 		return tooMuch(ctx, err)
 	}
+	size := 0
 	for _, row := range rows {
+		if size += len(row); size > mostPickBytes {
+			break
+		}
 		answer.Rows = append(answer.Rows, api.Row(row))
 	}
 	return nil

@@ -20,7 +20,7 @@ RACE     := CGO_ENABLED=1 $(GO_TEST) $(VETTED) -race -gcflags=modernc.org/...=-r
 CC_FOUND := $(shell command -v $$(go env CC))
 RACY     := /(cmd|controlplane|fetcher|ingest|billing|apiserver|pkg/stream|pkg/cache|pkg/blobstore|pkg/egress|pkg/rowstore|pkg/telemetry|pkg/turns)(/|$$)
 SERIAL   := /(controlplane/internal/simulation|controlplane/internal/fsm|apiserver/internal/sitemap)$$
-TOOLS    := ./apiserver ./apiserver/portal ./fetcher ./fetcher/internal/web
+TOOLS    := ./apiserver ./apiserver/portal ./fetcher ./fetcher/internal/chromium ./fetcher/internal/web
 TOOLED   := 'Browser|OtherClients'
 # Tests that do one thing after the other, and the guards, which ask a fetcher for one forbidden address after the other. They
 # compute: the race detector takes four times as long over them, and sees what it sees in the tests beside them.
@@ -38,7 +38,7 @@ RACED     = ./ingest ./apiserver/api/data ./apiserver/api/runs ./pkg/rowstore/sq
   $$(go list ./... | grep -E '$(RACY)' | grep -vE '$(SERIAL)|$(CALM)' | grep -v '/controlplane$$')
 UNRACED   = ./e2e $$(go list ./... | grep -E '$(SERIAL)|$(CALM)'; go list ./... | grep -vE '$(RACY)')
 
-.PHONY: run build test whole bare tooled check race elections lone raced browser bounds bench hot peers bench-peers simulation guards exactness crash crash-stores archive archive-stores years scale scale-stores cluster stores endtoend faults failover cluster-scale watched upgrade capacity deployment alerts describe conformance clients clients-test readback lint draws fuzz nightly clean
+.PHONY: run build test whole bare tooled check race elections lone raced browser bounds oracle bench hot peers bench-peers simulation guards exactness crash crash-stores archive archive-stores years scale scale-stores cluster stores endtoend faults failover cluster-scale watched upgrade capacity deployment alerts describe conformance clients clients-test readback lint draws fuzz nightly clean
 
 ## run: build, serve, and run the demo before your eyes (data in ./data, Ctrl-C stops)
 run: build
@@ -114,9 +114,18 @@ browser:
 	SHOAL_BROWSER_SUITE=1 $(GO_TEST) -timeout 40m -run 'Browser|TestTiers|TestPortal' ./e2e -axe $(CURDIR)/$(AXE)
 	SHOAL_BROWSER_SUITE=1 go test -count=1 -timeout 5m -run TestPortalPaintsSoon -v ./e2e -paint-bound 1s
 
-## bounds: what hostile pages and origins may take of time and memory, alone on the machine (a browser where there is one)
+## bounds: what hostile pages and origins may take of time and memory, alone on the machine (a browser where there is one), and
+## what sums of the state take of a leader at 3 GB
 bounds:
 	SHOAL_BOUNDS_SUITE=1 go test -p 1 -count=1 -timeout 1h -run 'OnHostilePages|TestCostGrows|TestHostileOrigins' ./pkg/extract ./fetcher/internal/web
+	go test ./controlplane/internal/state -run '^$$' -bench LargeState -state-mb 3072 -timeout 1h
+
+## oracle: 10,000 XPath expressions over saved pages as libxml2 evaluates them (Python with lxml, which it installs)
+oracle:
+	test -x bin/lxml/bin/python3 || python3 -m venv bin/lxml
+	bin/lxml/bin/pip install --quiet --disable-pip-version-check lxml==6.1.3
+	PATH="$(CURDIR)/bin/lxml/bin:$$PATH" go test -tags oracle -count=1 -run XPathOracle ./pkg/extract/internal/dom -timeout 2h \
+	  -oracle.pages $$(go list -m -f '{{.Dir}}' codeberg.org/readeck/go-readability/v2) -oracle.seed $$(git rev-list --count HEAD)
 
 ## bench: measure pages per CPU-second beside the peers, and write the result under bench/results (bench/README.md)
 bench:
@@ -323,7 +332,7 @@ draws:
 
 ## nightly: what is too long for each commit, on the services that make cluster finds: hours.
 ## SEEDS, DRAWS, FUZZTIME, KILLS, FAULTS, FAULT_SEEDS and OUTAGE shorten a night
-nightly: bare whole race cluster browser bounds hot simulation guards exactness crash crash-stores archive archive-stores years scale scale-stores readback deployment describe conformance clients-test draws fuzz failover watched upgrade faults
+nightly: bare whole race cluster browser bounds oracle hot simulation guards exactness crash crash-stores archive archive-stores years scale scale-stores readback deployment describe conformance clients-test draws fuzz failover watched upgrade faults
 
 clean:
 	rm -rf bin

@@ -145,7 +145,7 @@ func (b *batch) send(r *ledgerOfRun, seq uint32, domain uint64, place uint8) (co
 		return command.Grant{}, false
 	}
 	out.Number = b.tx.NextDispatch()
-	delete(r.run.Begun, seq)
+	r.run.TakeUp(seq)
 	r.run.Out[seq] = out
 	r.run.Reserved += out.Money()
 	b.books.reserve(wallet, out)
@@ -247,8 +247,7 @@ func (b *batch) comeBack(r *ledgerOfRun, seq uint32) {
 	r.run.Reserved -= out.Money()
 	delete(r.run.Out, seq)
 	if out.Start > 0 {
-		chain := out.Chain
-		r.run.Begun[seq] = &chain
+		r.run.SetAside(seq, out.Chain)
 	}
 }
 

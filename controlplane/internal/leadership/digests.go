@@ -41,7 +41,7 @@ func (l *Leadership) stepDownIfDiverged(ctx context.Context) error {
 }
 
 // lookForDivergence compares once. It skips nodes of another version, which may encode records
-// differently.
+// differently, and those whose digests have another form.
 func (l *Leadership) lookForDivergence(ctx context.Context) error {
 	servers, _, err := l.node.Servers(ctx)
 	if err != nil {
@@ -55,7 +55,7 @@ func (l *Leadership) lookForDivergence(ctx context.Context) error {
 	delete(ask, l.node.Name())
 	told := map[string][]state.Digest{l.node.Name(): l.node.Store().Digests()}
 	for name, answer := range l.node.Statuses(ctx, ask) {
-		if answer.Applies == l.node.Newest() {
+		if answer.Applies == l.node.Newest() && answer.Form == state.DigestForm {
 			told[name] = answer.Digests
 		}
 	}

@@ -49,6 +49,8 @@ type (
 		Active uint32 `cbor:"10,keyasint,omitempty"`
 		// Short: the node's disk is below its floor.
 		Short bool `cbor:"11,keyasint,omitempty"`
+		// Form is the form of Digests (state.DigestForm).
+		Form uint32 `cbor:"12,keyasint,omitempty"`
 	}
 
 	// Answer is a node's report, with its identity from its certificate.
@@ -95,7 +97,7 @@ func (n *Node) report() (Report, error) {
 	answer := Report{Status: status, LastIndex: r.LastIndex(),
 		Clock: n.config.Clock.Now().UnixMilli(), Applies: n.config.Newest,
 		Digests: n.Store().Digests(), Active: n.View().ClusterVersion(),
-		Short: n.Short()}
+		Short: n.Short(), Form: state.DigestForm}
 	if r.State() != raft.Leader {
 		answer.Silence = max(time.Since(r.LastContact()), 1)
 	}

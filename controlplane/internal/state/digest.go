@@ -17,6 +17,9 @@ const (
 	digestsKept  = 4
 )
 
+// DigestForm numbers what a digest sums and how. Only digests of one form can be compared.
+const DigestForm = 1
+
 // Digest is a checksum of the state at an index. It is equal on all replicas that applied the same
 // commands, even if they started from a snapshot.
 type Digest struct {
@@ -48,9 +51,10 @@ func (s *summer) record(k *kind, record any) uint64 {
 	return xxh3.HashSeed(s.buffer.Bytes(), xxh3.HashString(k.name))
 }
 
-// run returns what a run's sets add to the sum. The closed set may be large: its own sum is kept.
+// run returns what a run's sets add to the sum. Sums of its closed and set-aside seqs are kept:
+// these may be many.
 func (s *summer) run(r *Run) uint64 {
-	sum := s.words(r.Job, nil, uint64(len(r.Out)), uint64(len(r.Begun)), r.closedSum)
+	sum := s.words(r.Job, nil, uint64(len(r.Out)), r.closedSum, r.begunSum)
 	for seq, o := range r.Out {
 		var flags uint64
 		for i, set := range [...]bool{o.Limited, o.Unbilled, o.Read != nil} {
@@ -65,9 +69,6 @@ func (s *summer) run(r *Run) uint64 {
 		sum += s.words(r.Job, &o.Chain, uint64(seq), o.Number, uint64(o.Attempt), uint64(o.Tiers),
 			uint64(o.Grant), uint64(o.Free), uint64(o.Price), uint64(read.Day), read.Domain, flags)
 	}
-	for seq, chain := range r.Begun {
-		sum += s.words(r.Job, chain, uint64(seq))
-	}
 	return sum
 }
 
@@ -78,24 +79,35 @@ func (s *summer) words(job ids.ID, chain *Chain, numbers ...uint64) uint64 {
 		b = binary.BigEndian.AppendUint64(b, n)
 	}
 	if chain != nil {
-		b = binary.BigEndian.AppendUint32(append(b, chain.Domain), chain.Start)
-	}
-	if chain != nil && chain.From != nil {
-		from := chain.From
-		b = binary.BigEndian.AppendUint32(b, from.Page)
-		for _, hashes := range [...][]uint64{from.Seen, from.KnownRows} {
-			b = append(b, byte(len(hashes))) // at most MaxKnownRows
-			for _, n := range hashes {
-				b = binary.BigEndian.AppendUint64(b, n)
-			}
-		}
-		if from.Rendered {
-			b = append(b, 1)
-		}
-		b = append(b, from.URL...)
+		b = chain.append(b)
 	}
 	s.line = b
 	return xxh3.Hash(b)
+}
+
+// append adds the chain to what is hashed.
+func (c *Chain) append(b []byte) []byte {
+	b = binary.BigEndian.AppendUint32(append(b, c.Domain), c.Start)
+	from := c.From
+	if from == nil {
+		return b
+	}
+	b = binary.BigEndian.AppendUint32(b, from.Page)
+	for _, hashes := range [...][]uint64{from.Seen, from.KnownRows} {
+		b = append(b, byte(len(hashes))) // at most MaxKnownRows
+		for _, n := range hashes {
+			b = binary.BigEndian.AppendUint64(b, n)
+		}
+	}
+	if from.Rendered {
+		b = append(b, 1)
+	}
+	return append(b, from.URL...)
+}
+
+// sumOfChain returns what a seq that is set aside adds to its run's sum.
+func sumOfChain(seq uint32, chain *Chain) uint64 {
+	return xxh3.Hash(chain.append(binary.BigEndian.AppendUint32(nil, seq)))
 }
 
 // sumOfSeq returns what a closed seq adds to its run's sum. It is the output function of SplitMix64

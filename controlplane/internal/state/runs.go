@@ -22,11 +22,29 @@ import (
 type Run struct {
 	Job      ids.ID
 	Out      map[uint32]*Out
-	Closed   *roaring.Bitmap // Close adds to it
-	Begun    map[uint32]*Chain
-	Reserved int64 // sum of Money over Out
+	Closed   *roaring.Bitmap   // Close adds to it
+	Begun    map[uint32]*Chain // SetAside and TakeUp change it
+	Reserved int64             // sum of Money over Out
 
 	closedSum uint64 // of sumOfSeq over Closed
+	begunSum  uint64 // of sumOfChain over Begun
+}
+
+// SetAside notes how far the chain of a seq is settled that is no longer out.
+func (r *Run) SetAside(seq uint32, chain Chain) {
+	r.TakeUp(seq)
+	r.Begun[seq] = &chain
+	r.begunSum += sumOfChain(seq, &chain)
+}
+
+// TakeUp forgets what was set aside of a seq, and returns it; nil: nothing was.
+func (r *Run) TakeUp(seq uint32) *Chain {
+	chain := r.Begun[seq]
+	if chain != nil {
+		delete(r.Begun, seq)
+		r.begunSum -= sumOfChain(seq, chain)
+	}
+	return chain
 }
 
 // Close closes a seq.
@@ -230,8 +248,7 @@ func (saved savedRun) run() (*Run, error) {
 		r.Reserved += o.Money()
 	}
 	for _, s := range saved.Begun {
-		chain := s.chain()
-		r.Begun[s.Seq] = &chain
+		r.SetAside(s.Seq, s.chain())
 	}
 	return r, nil
 }

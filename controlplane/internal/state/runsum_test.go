@@ -16,9 +16,9 @@ func TestDigestsCoverRuns(t *testing.T) {
 		"another closed seq":  func(r *Run) { *r = *runOf(101) },
 		"one more closed seq": func(r *Run) { r.Close(200) },
 		"the same, closed":    func(r *Run) { r.Close(9) },
-		"begun start":         func(r *Run) { r.Begun[8].Start++ },
-		"begun seq":           func(r *Run) { r.Begun[10] = r.Begun[8]; delete(r.Begun, 8) },
-		"begun address":       func(r *Run) { r.Begun[8].From.URL += "0" },
+		"begun start":         func(r *Run) { begun(r, func(c *Chain) { c.Start++ }) },
+		"begun seq":           func(r *Run) { r.SetAside(10, *r.TakeUp(8)) },
+		"begun address":       func(r *Run) { begun(r, func(c *Chain) { c.From.URL += "0" }) },
 		"out number":          func(r *Run) { r.Out[9].Number++ },
 		"out attempt":         func(r *Run) { r.Out[9].Attempt++ },
 		"out tiers":           func(r *Run) { r.Out[9].Tiers++ },
@@ -41,7 +41,7 @@ func TestDigestsCoverRuns(t *testing.T) {
 		"out rendered":        func(r *Run) { r.Out[9].From.Rendered = true },
 		"out without a chain": func(r *Run) { r.Out[9].From = nil },
 		"out, set aside": func(r *Run) {
-			r.Begun[9] = &r.Out[9].Chain
+			r.SetAside(9, r.Out[9].Chain)
 			delete(r.Out, 9)
 		},
 	}
@@ -80,10 +80,34 @@ func runOf(closed uint32) *Run {
 		return Chain{Start: 3, Domain: 1, From: &model.Continuation{Page: 3,
 			URL: "https://a.example/3", Seen: []uint64{1, 2}, KnownRows: []uint64{3}}}
 	}
-	run, begun := NewRun(ids.ID{1}), chain()
+	run := NewRun(ids.ID{1})
 	run.Close(closed)
-	run.Begun[8] = &begun
+	run.SetAside(8, chain())
 	run.Out[9] = &Out{Chain: chain(), Number: 7, Attempt: 1, Tiers: 1, Grant: 2, Free: 1,
 		Price: 150, Read: &Read{Day: 1, Domain: 2}}
 	return run
+}
+
+// begun changes what is set aside of seq 8.
+func begun(r *Run, change func(*Chain)) {
+	chain := r.TakeUp(8)
+	change(chain)
+	r.SetAside(8, *chain)
+}
+
+// TestDigestsHaveTheirForm: whoever changes what a digest sums gives it another DigestForm. Nodes
+// whose digests have different forms would call each other's state wrong.
+func TestDigestsHaveTheirForm(t *testing.T) {
+	s := NewStore()
+	s.sum += s.summer.record(&walletsTable.kind, &Wallet{Customer: "a", Available: 1})
+	s.runs[ids.ID{1}] = runOf(100)
+	s.digest()
+	type form struct {
+		number int
+		sum    uint64
+	}
+	got := form{DigestForm, s.Digests()[len(s.Digests())-1].Sum}
+	if want := (form{1, 3112113558064593530}); got != want {
+		t.Errorf("the digest is %+v, want %+v", got, want)
+	}
 }

@@ -57,7 +57,8 @@ func sampleStore(t *testing.T) *Store {
 			out, chain := &Out{}, &Chain{}
 			codectest.Fill(out)
 			codectest.Fill(chain)
-			run.Out[10+seq], run.Begun[20+seq] = out, chain
+			run.Out[10+seq] = out
+			run.SetAside(20+seq, *chain)
 			run.Reserved += out.Money()
 			run.Out[30+seq] = &Out{Number: 9 - uint64(seq), Attempt: 1, Grant: 1, Price: 7}
 			run.Reserved += 7

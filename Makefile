@@ -231,11 +231,13 @@ OUTAGE      ?= 10m
 faults:
 	SHOAL_CLUSTER_SUITE=1 go test ./e2e/cluster -run TestFaults -faults $(FAULTS) -fault-seeds $(FAULT_SEEDS) -outage $(OUTAGE) -v -timeout 24h
 
-## failover: the time from a leader's kill to the next accepted write, of KILLS kills, with its p99 within FAILOVER
+## failover: the time from a leader's kill to the next accepted write, of KILLS kills, with its p99 within FAILOVER, and on disks
+## whose writes take 2 s
 KILLS    ?= 50
 FAILOVER ?= 3s
 failover:
 	SHOAL_CLUSTER_SUITE=1 go test ./e2e/cluster -run TestFailover -leader-kills $(KILLS) -failover-p99 $(FAILOVER) -v -timeout 1h
+	go test ./controlplane -count=3 -run TestLeaderIsElectedOnSlowDisks -slow-writes 2s -v -timeout 30m
 
 ## cluster-scale: what more fetchers bring, bound by latency and until the cores are full, to bench/results/fetchers.md
 cluster-scale:

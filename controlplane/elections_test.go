@@ -1,12 +1,16 @@
 package controlplane
 
 import (
+	"flag"
 	"log/slog"
 	"testing"
 	"time"
 
 	"shoal.dev/shoal/controlplane/client"
 )
+
+var slowWrites = flag.Duration("slow-writes", 300*time.Millisecond,
+	"how long each write takes of the disks on which a leader is elected")
 
 // One election takes some six writes in sequence. So on such a disk none ends within Raft's own
 // timeout.
@@ -15,7 +19,7 @@ func TestLeaderIsElectedOnSlowDisks(t *testing.T) {
 	c := newNodes(t, 3, 0)
 	n := c.untilLed()
 	c.net.cut(c.configs[n].Node)
-	c.writes.Store(int64(300 * time.Millisecond))
+	c.writes.Store(int64(*slowWrites))
 	c.kill(n)
 	began := time.Now()
 	n = c.untilLed()

@@ -60,6 +60,8 @@ func (r Resource) pick() *operation.Operation {
 		Errors: []fault.Code{fault.NotFound, fault.SchemaValidation, fault.InvalidRequest,
 			fault.SourceUnreachable},
 	}, func(ctx context.Context, from *operation.Caller, in *pickRequest) (PagePick, error) {
+		ctx, leave := from.WhileThere(ctx, r.Clock)
+		defer leave()
 		b := &in.Body
 		var faults fault.List
 		if len(b.ItemsConfig) > 0 {

@@ -5,13 +5,10 @@ import (
 	"encoding/json"
 	"errors"
 	"strings"
-	"sync"
-	"time"
 
 	"shoal.dev/shoal/apiserver/internal/auth"
 	"shoal.dev/shoal/apiserver/internal/limits"
 	"shoal.dev/shoal/apiserver/internal/operation"
-	"shoal.dev/shoal/pkg/clock"
 	"shoal.dev/shoal/pkg/fault"
 	"shoal.dev/shoal/pkg/model"
 	"shoal.dev/shoal/pkg/pattern"
@@ -54,6 +51,8 @@ func (r Resource) previewRule() *operation.Operation {
 		Errors: []fault.Code{fault.SchemaValidation},
 	}, func(ctx context.Context, from *operation.Caller, in *previewRuleRequest) (RulePreview,
 		error) {
+		ctx, leave := from.WhileThere(ctx, r.Clock)
+		defer leave()
 		list := []model.PostProcessRule{in.Body.Rule}
 		if faults := rules.Check(ctx, list, r.ExchangeRates); len(faults) > 0 {
 			for _, f := range faults {
@@ -70,8 +69,6 @@ func (r Resource) previewRule() *operation.Operation {
 			value = json.RawMessage("null")
 		}
 		day := compiled.DayOf(ctx, r.ExchangeRates, r.Clock.Now())
-		ctx, leave := whileThere(ctx, r.Clock, from.Gone)
-		defer leave()
 		out, err := compiled.Preview(ctx, value, day)
 		switch {
 		case errors.Is(err, pattern.ErrExhausted):
@@ -90,30 +87,4 @@ func (r Resource) previewRule() *operation.Operation {
 		}
 		return RulePreview{Output: out.Value, Rate: out.Rate, RateDate: out.RateDate}, nil
 	})
-}
-
-// goneEvery is the interval of checks that the caller of a preview is still there.
-const goneEvery = 200 * time.Millisecond
-
-// whileThere returns a context that ends when the caller has gone. The returned function must be
-// called before the handler ends.
-func whileThere(ctx context.Context, now clock.Clock, gone func() bool) (context.Context, func()) {
-	ctx, leave := context.WithCancel(ctx)
-	var watch sync.WaitGroup
-	watch.Go(func() {
-		for {
-			select {
-			case <-ctx.Done():
-				return
-			case <-now.After(goneEvery):
-				if gone() {
-					leave()
-				}
-			}
-		}
-	})
-	return ctx, func() {
-		leave()
-		watch.Wait()
-	}
 }

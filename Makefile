@@ -290,12 +290,13 @@ conformance:
 ## SQLite and on the ClickHouse of CLICKHOUSE_URL, which there has to be; the memory of such exports, and the speed of those of
 ## EXPORT_ROWS beside a bare scan; as many sorted, page by page; RATIO_ROWS read by categories and shares beside the same
 ## without; a site of 1,000,000 links, put in each form, read and run; a sitemap of 500,000 of 50 MB; 1,000,000 rows uploaded in
-## each format, and read back equal, on both stores
+## each format, and read back equal, on both stores; as many matched with as many products, on both
 READBACK_ROWS ?= 1000000
 EXPORT_ROWS   ?= 100000
 RATIO_ROWS    ?= 2000000
 READBACK      := SHOAL_CLUSTER_SUITE=1 go test ./apiserver/api/data -count=1
 UPLOADED       = SHOAL_CLUSTER_SUITE=1 go test ./e2e -count=1 -run TestUploadsAreReadBack -upload-rows $(READBACK_ROWS) -v -timeout 2h
+MATCHED        = SHOAL_CLUSTER_SUITE=1 go test ./e2e -count=1 -run TestMatchOfMany -match-rows $(READBACK_ROWS) -v -timeout 4h
 readback:
 	$(READBACK) -run TestReadBack -readback-rows $(READBACK_ROWS) -v -timeout 4h
 	$(READBACK) -run TestMemoryOfExports -memory-rows $(READBACK_ROWS) -v -timeout 2h
@@ -306,6 +307,8 @@ readback:
 	go test ./apiserver/internal/harvest -count=1 -run TestLargestHarvest -harvest-entries 500000 -v -timeout 1h
 	$(UPLOADED)
 	$(UPLOADED) -clickhouse $(CLICKHOUSE_URL)
+	$(MATCHED)
+	$(MATCHED) -clickhouse $(CLICKHOUSE_URL)
 
 ## lint: golangci-lint with .golangci.yml
 lint:

@@ -110,8 +110,8 @@ type reader struct {
 	extractor *extract.Extractor // nil: pages are read and dropped
 }
 
-// newReader makes a reader for the web. fields nil: no extraction.
-func newReader(w *web, fields []model.Field) (*reader, error) {
+// newReader makes a reader for the web. recipe nil: no extraction.
+func newReader(w *web, recipe *model.Recipe) (*reader, error) {
 	config := egress.Config{Allow: []netip.Prefix{netip.MustParsePrefix("127.0.0.0/8")},
 		Origins: map[string]string{w.Pattern(): w.place}}
 	if w.authority != "" {
@@ -122,9 +122,8 @@ func newReader(w *web, fields []model.Field) (*reader, error) {
 	}
 	r := &reader{}
 	var err error
-	if fields != nil {
-		if r.extractor, err = extract.Compile(model.Recipe{Type: model.SingleProduct,
-			Fields: fields}); err != nil {
+	if recipe != nil {
+		if r.extractor, err = extract.Compile(*recipe); err != nil {
 			return nil, err
 		}
 	}
@@ -189,8 +188,19 @@ func spread(ctx context.Context, concurrency int, addresses []string,
 	return bytes.Load(), context.Cause(ctx)
 }
 
-// one reads a page and returns its length.
+// one reads a page of one row and returns its length.
 func (r *reader) one(ctx context.Context, address string) (int, error) {
+	return r.use(ctx, address, func(rows [][]byte) error {
+		if len(rows) != 1 {
+			return fmt.Errorf("%d rows", len(rows))
+		}
+		return nil
+	})
+}
+
+// use reads a page, has its rows used while they are valid, and returns its length.
+func (r *reader) use(ctx context.Context, address string, use func(rows [][]byte) error) (int,
+	error) {
 	answer, err := r.client.Do(ctx,
 		&egress.Request{URL: address, Deadline: time.Now().Add(exchangeTime)})
 	if err != nil {
@@ -205,8 +215,8 @@ func (r *reader) one(ctx context.Context, address string) (int, error) {
 	}
 	p := extract.Page{URL: address, ContentType: answer.Header("Content-Type"), Body: answer.Body}
 	result, err := r.extractor.Extract(p)
-	if err == nil && len(result.Rows) != 1 {
-		err = fmt.Errorf("%d rows", len(result.Rows))
+	if err == nil {
+		err = use(result.Rows)
 	}
 	return len(answer.Body), err
 }

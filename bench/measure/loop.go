@@ -30,7 +30,8 @@ type Loop struct {
 func (*Loop) Help() string {
 	return `A list run is launched through the API of a 'shoal serve' and ends when every page is stored and charged. Client and web are
 separate processes and do not count. In the same round the HTTP client and the extraction alone read the same pages. What
-the service takes beyond that is its own work (dispatch, frontier, records, store, settling).
+the service takes beyond that is its own work (dispatch, frontier, records, store, settling). The field sums of rows, which
+quarantine and profiles need, are also taken alone, of rows of the same web.
 
 Example: shoal bench loop --profile profiles`
 }
@@ -39,26 +40,37 @@ const (
 	loopConcurrency = 64
 	loopWarmUp      = 4000
 	ownLimit        = 60 // µs of processor time per page for the loop's own work
+	sumsLimit       = 3  // percent of a page's processor time for the sums of its fields
 )
 
 // loopCase is one kind of web, and what is read from it.
 type loopCase struct {
 	name   string
 	config func(pages int) synthweb.Config
-	fields []model.Field
+	recipe model.Recipe
 	floor  bool // the client and the extraction alone also read it
+	late   bool // answers come late, and some are errors
 }
 
 func (m *Loop) cases() []loopCase {
 	cases := []loopCase{
-		{"the page, five fields", page.Web, page.Fields(false), true},
-		{"the page, and a field is missing", page.Web, page.Fields(true), true},
+		{"the page, five fields", page.Web, single(page.Fields(false)), true, false},
+		{"the page, and a field is missing", page.Web, single(page.Fields(true)), true, false},
+		{"a listing of 24 rows on average", listingWeb, model.Recipe{Type: model.MultipleProducts,
+			Fields: synthweb.ItemFields()}, false, false},
 	}
 	if m.Mixed {
-		cases = append(cases, loopCase{"the web as it is", mixedWeb, synthweb.ProductFields(),
-			false})
+		cases = append(cases, loopCase{"the web as it is", mixedWeb,
+			single(synthweb.ProductFields()), false, true})
 	}
 	return cases
+}
+
+// listingWeb has listings of 1 to 47 items.
+func listingWeb(pages int) synthweb.Config {
+	return synthweb.Config{Seed: 1, Hosts: page.Hosts, PagesPerHost: pages/page.Hosts + 1,
+		Mix: synthweb.Listings(), ChainPages: 1, ItemsPerPage: 47, PageBytes: []int{28_000},
+		LogLimit: 1}
 }
 
 // mixedWeb has pages of all sizes and kinds, with latencies like the real web's.
@@ -82,10 +94,13 @@ type looped struct {
 	web        float64
 	floor      time.Duration // processor time of client and extraction alone; 0: not measured
 	floorPages int
+	sums       time.Duration // processor time of field sums
+	summed     int           // pages of these; 0: not measured
 }
 
 func (l looped) micros() float64      { return micros(l.used.cpu) / float64(l.pages) }
 func (l looped) floorMicros() float64 { return micros(l.floor) / float64(l.floorPages) }
+func (l looped) sumsMicros() float64  { return micros(l.sums) / float64(l.summed) }
 
 // Measure measures all rounds.
 func (m *Loop) Measure(ctx context.Context, on *Bench, report *Report) error {
@@ -117,17 +132,23 @@ func (m *Loop) tell(report *Report, found map[string][]looped) {
 		"way; medians of %d rounds:",
 		loopConcurrency, m.Rounds), "case", "pages per CPU-second", "CPU a page, µs",
 		"of it client and extraction, µs",
-		"of it the loop's own, µs", "pages/s", "peak memory, MB", "web, cores")
+		"of it the loop's own, µs", "of it field sums, µs", "pages/s", "peak memory, MB",
+		"web, cores")
 	for _, c := range m.cases() {
 		of := func(figure func(looped) float64) float64 { return median(found[c.name], figure) }
 		own := of(func(l looped) float64 { return l.micros() - l.floorMicros() })
 		table.add(c.name, of(func(l looped) float64 { return 1e6 / l.micros() }), of(looped.micros),
-			of(looped.floorMicros), own,
+			of(looped.floorMicros), own, of(looped.sumsMicros),
 			of(func(l looped) float64 { return float64(l.pages) / l.used.wall.Seconds() }),
 			of(func(l looped) float64 { return float64(l.peak) / 1e6 }),
 			of(func(l looped) float64 { return l.web }))
 		if c.floor {
 			report.atMost("the loop's own work, "+c.name, own, ownLimit, "µs of CPU a page")
+		}
+		if !c.late {
+			report.atMost("field sums, "+c.name, of(func(l looped) float64 {
+				return percent(l.sumsMicros(), l.micros())
+			}), sumsLimit, "% of a page's CPU")
 		}
 	}
 }
@@ -170,14 +191,18 @@ func (m *Loop) measure(ctx context.Context, on *Bench, c loopCase, profile strin
 		return l, err
 	}
 	defer func() { err = errors.Join(err, s.end()) }()
-	if l, err = m.crawl(ctx, s, w, c, warmUp, measured); err != nil || !c.floor {
+	if l, err = m.crawl(ctx, s, w, c, warmUp, measured); err != nil || c.late {
 		return l, err
 	}
-	r, err := newReader(w, c.fields)
+	r, err := newReader(w, &c.recipe)
 	if err != nil {
 		return l, err
 	}
 	defer r.client.Close()
+	l.summed = summedPages
+	if l.sums, err = r.sumUp(ctx, warmUp[:loopSummed]); err != nil || !c.floor {
+		return l, err
+	}
 	if _, err := r.read(ctx, loopConcurrency, warmUp); err != nil {
 		return l, err
 	}
@@ -189,15 +214,15 @@ func (m *Loop) measure(ctx context.Context, on *Bench, c loopCase, profile strin
 // workers is the fetcher's number of requests in flight. With immediate answers it is the same as
 // the floor's; with late answers it is the fetcher's default.
 func (m *Loop) workers(c loopCase) int {
-	if c.floor {
-		return loopConcurrency
+	if c.late {
+		return 0
 	}
-	return 0
+	return loopConcurrency
 }
 
 func (m *Loop) crawl(ctx context.Context, s *service, w *web, c loopCase, warmUp,
 	measured []string) (l looped, err error) {
-	order := api.Order{Who: s.Client, Kind: model.SingleProduct, Fields: c.fields, URLs: warmUp}
+	order := api.Order{Who: s.Client, Kind: c.recipe.Type, Fields: c.recipe.Fields, URLs: warmUp}
 	if err := s.crawl(ctx, order); err != nil {
 		return l, fmt.Errorf("warm-up: %w", err)
 	}

@@ -10,6 +10,7 @@ import (
 	"os"
 	"strconv"
 	"strings"
+	"unicode/utf16"
 	"unicode/utf8"
 )
 
@@ -22,6 +23,7 @@ type sheet struct {
 	shared *shared
 	table  *table
 	row    int // number of the current row, from 1
+	ahead  int // number of the row whose element has begun; 0: none
 	head   bool
 }
 
@@ -51,11 +53,11 @@ func openSheet(from io.Reader, dir string) (_ *sheet, err error) {
 	if err != nil {
 		return nil, notSheet("%.200s", err)
 	}
-	name, err := firstSheet(archive)
+	name, texts, err := findParts(archive)
 	if err != nil {
 		return nil, err
 	}
-	if s.shared, err = readShared(archive, dir); err != nil {
+	if s.shared, err = readShared(archive, texts, dir); err != nil {
 		return nil, err
 	}
 	s.part, err = openPart(archive, name)
@@ -114,18 +116,7 @@ func (s *sheet) Close() error {
 // Next implements Reader.
 func (s *sheet) Next() (Row, error) {
 	for {
-		start, err := s.part.find("row")
-		if errors.Is(err, io.EOF) {
-			return nil, io.EOF
-		}
-		if err != nil {
-			return nil, refuseRow(s.row+1, "it cannot be read: %.200s", err)
-		}
-		s.row++
-		if at, err := strconv.Atoi(attribute(start, "r")); err == nil && at > 0 {
-			s.row = at
-		}
-		texts, err := s.cells()
+		texts, err := s.readRow()
 		if err != nil {
 			return nil, err
 		}
@@ -135,16 +126,53 @@ func (s *sheet) Next() (Row, error) {
 	}
 }
 
-// cells returns the values of a row whose element has begun.
-func (s *sheet) cells() (texts []string, err error) {
-	size, next := 0, 0
-	for {
+// readRow returns the values of the next row. Some programs write each cell in a row element of its
+// own: elements of one number in a sequence are one row. After the last row the error is io.EOF.
+func (s *sheet) readRow() (texts []string, err error) {
+	if s.ahead == 0 {
+		if err := s.beginRow(); err != nil {
+			return nil, err
+		}
+	}
+	if s.ahead == 0 {
+		return nil, io.EOF
+	}
+	for size := 0; ; {
+		s.row, s.ahead = s.ahead, 0
+		if texts, size, err = s.addCells(texts, size); err != nil {
+			return nil, err
+		}
+		if err := s.beginRow(); err != nil || s.ahead != s.row {
+			return texts, err
+		}
+	}
+}
+
+// beginRow finds the next row element, if there is one, and its number.
+func (s *sheet) beginRow() error {
+	start, err := s.part.find("row")
+	switch {
+	case errors.Is(err, io.EOF):
+		return nil
+	case err != nil:
+		return refuseRow(s.row+1, "it cannot be read: %.200s", err)
+	}
+	s.ahead = s.row + 1
+	if at, err := strconv.Atoi(attribute(start, "r")); err == nil && at > 0 {
+		s.ahead = at
+	}
+	return nil
+}
+
+// addCells adds the values of a row element that has begun to those of its row, of a size.
+func (s *sheet) addCells(texts []string, size int) ([]string, int, error) {
+	for next := 0; ; {
 		token, err := s.part.next()
 		if err != nil {
-			return nil, refuseRow(s.row, "it cannot be read: %.200s", endedEarly(err))
+			return nil, 0, refuseRow(s.row, "it cannot be read: %.200s", endedEarly(err))
 		}
 		if end, ended := token.(xml.EndElement); ended && end.Name.Local == "row" {
-			return texts, nil
+			return texts, size, nil
 		}
 		start, begun := token.(xml.StartElement)
 		if !begun || start.Name.Local != "c" {
@@ -153,7 +181,7 @@ func (s *sheet) cells() (texts []string, err error) {
 		at := next
 		if place := attribute(start, "r"); place != "" {
 			if at, err = column(place); err != nil {
-				return nil, refuseRow(s.row, "%v", err)
+				return nil, 0, refuseRow(s.row, "%v", err)
 			}
 		}
 		next = at + 1
@@ -161,14 +189,14 @@ func (s *sheet) cells() (texts []string, err error) {
 		s.part.found(text)
 		switch {
 		case err != nil:
-			return nil, err
+			return nil, 0, err
 		case text == "":
 			continue
 		case at >= MaxColumns:
-			return nil, refuse("the file has more than %d columns", MaxColumns)
+			return nil, 0, refuse("the file has more than %d columns", MaxColumns)
 		}
 		if size += len(text); size > MaxRow {
-			return nil, refuseRow(s.row, "it has more than %d bytes", MaxRow)
+			return nil, 0, refuseRow(s.row, "it has more than %d bytes", MaxRow)
 		}
 		for len(texts) <= at {
 			texts = append(texts, "")
@@ -315,7 +343,7 @@ func endedEarly(err error) error {
 }
 
 // unescape decodes characters that XML cannot hold: _x000D_ is a carriage return (ECMA-376, part 1,
-// section 22.9.2.19).
+// section 22.9.2.19). A character beyond U+FFFF is two codes of UTF-16.
 func unescape(text string) string {
 	if !strings.Contains(text, "_x") {
 		return text
@@ -323,18 +351,37 @@ func unescape(text string) string {
 	var out strings.Builder
 	for len(text) > 0 {
 		at := strings.Index(text, "_x")
-		if at < 0 || len(text) < at+7 {
+		if at < 0 {
 			break
 		}
-		code, err := strconv.ParseUint(text[at+2:at+6], 16, 16)
-		if err != nil || text[at+6] != '_' || !utf8.ValidRune(rune(code)) {
-			out.WriteString(text[:at+2])
-			text = text[at+2:]
+		out.WriteString(text[:at])
+		text = text[at:]
+		char, size := escaped(text), escapeBytes
+		if utf16.IsSurrogate(char) {
+			char, size = utf16.DecodeRune(char, escaped(text[size:])), 2*size
+		}
+		if !utf8.ValidRune(char) || size == 2*escapeBytes && char == utf8.RuneError {
+			out.WriteString(text[:2])
+			text = text[2:]
 			continue
 		}
-		out.WriteString(text[:at])
-		out.WriteRune(rune(code))
-		text = text[at+7:]
+		out.WriteRune(char)
+		text = text[size:]
 	}
 	return out.String() + text
+}
+
+// escapeBytes is the length of an escaped code, such as _x000D_.
+const escapeBytes = 7
+
+// escaped returns the code of UTF-16 that a text begins with, escaped; -1: none.
+func escaped(text string) rune {
+	if len(text) < escapeBytes || text[:2] != "_x" || text[escapeBytes-1] != '_' {
+		return -1
+	}
+	code, err := strconv.ParseUint(text[2:escapeBytes-1], 16, 16)
+	if err != nil {
+		return -1
+	}
+	return rune(code)
 }

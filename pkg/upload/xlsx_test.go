@@ -3,6 +3,7 @@ package upload
 import (
 	"archive/zip"
 	"bytes"
+	"encoding/binary"
 	"errors"
 	"fmt"
 	"io"
@@ -10,6 +11,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"unicode/utf16"
 
 	"github.com/xuri/excelize/v2"
 	"pgregory.net/rapid"
@@ -84,17 +86,47 @@ func TestSheetsAsTheyCome(t *testing.T) {
 		`<row r="3"><c r="C3" t="b"><v>1</v></c><c r="A3" t="e"><v>#N/A</v></c></row>` +
 		`<row><c><v>1E+25</v></c><c t="s"><v>1</v></c><c t="s"><v>2</v></c></row>` +
 		`<row><c r="A9" t="inlineStr"><is><t>_x0041_ _x000d_ _xZZ_ _x00</t></is></c></row><row/>` +
-		`<row><c t="str"><f>X()</f><v>_x0041_</v></c></row><row><c t="inlineStr"><is>` +
+		`<row><c t="str"><f>X()</f><v>_x0041_</v></c></row><row><c t="inlineStr"><is><t>` +
+		`_xD801__xDC05_ _xd801__x0038_ _x0039__xDC05_ _xD801_ _xD801__xDC0</t></is></c></row>` +
+		`<row><c t="inlineStr"><is>` +
 		`<r><t>` + strings.Repeat("_x0041_", MaxCell-1) + `</t></r>` +
 		`<r><t>b</t></r></is></c></row>`
 	texts := `<sst><si><t>a</t></si><si><r><t xml:space="preserve"> b</t></r><r><t>c</t></r><rPh><t>no</t></rPh></si>` +
 		`<si><t></t></si></sst>`
 	got, refused := readAll(t, archive(t, "xl/sheets/2.xml", sheetOf(rows),
 		"xl/sharedStrings.xml", texts, "xl/sheets/1.xml", sheetOf(`<row><c><v>other</v></c></row>`)))
-	want := `{"a":"#N/A","c":"1"}|{"a":"1E+25","b":" bc"}|{"a":"A \r _xZZ_ _x00"}|{"a":"A"}|{"a":"` +
+	want := `{"a":"#N/A","c":"1"}|{"a":"1E+25","b":" bc"}|{"a":"A \r _xZZ_ _x00"}|{"a":"A"}|` +
+		`{"a":"𐐅 _xd801_8 9_xDC05_ _xD801_ _xD801__xDC0"}|{"a":"` +
 		strings.Repeat("A", MaxCell-1) + `b"}`
 	if strings.Join(got, "|") != want || refused != "" {
 		t.Errorf("read %s, %s", strings.Join(got, "|"), refused)
+	}
+}
+
+// TestRowsInPieces: elements in a sequence with the same number are one row, within its bounds.
+func TestRowsInPieces(t *testing.T) {
+	cell := func(row, place, text string) string {
+		return `<row` + row + `><c r="` + place + `" t="str"><v>` + text + `</v></c></row>`
+	}
+	rows := cell(` r="2"`, "A2", "a") + cell(` r="2"`, "B2", "b") + cell(` r="2"`, "C2", "") +
+		cell(` r="3"`, "B3", "1") + cell(` r="3"`, "A3", "2") + cell("", "A4", "3") +
+		cell(` r="5"`, "A5", "4") + cell("", "A6", "5") + cell(` r="6"`, "B6", "6")
+	long := strings.Repeat("x", MaxCell)
+	wide := cell(` r="1"`, "A1", "a")
+	for n := range MaxRow/MaxCell + 1 {
+		wide += cell(` r="7"`, string(rune('A'+n%26))+"7", long)
+	}
+	for _, c := range []struct{ rows, want, refused string }{
+		{rows, `{"a":"2","b":"1"}|{"a":"3"}|{"a":"4"}|{"a":"5","b":"6"}`, ""},
+		{cell(` r="1"`, "A1", "a") + `<row r="2"/><row r="2"/>`, "", ""},
+		{wide, "", "row 7: it has more than 1000000 bytes"},
+		{cell(` r="1"`, "A1", "a") + `<row r="1"><c>`, "", "row 1: it cannot be read: "},
+	} {
+		got, refused := readAll(t, archive(t, "xl/sheets/2.xml", sheetOf(c.rows)))
+		if read := strings.Join(got, "|"); read != c.want ||
+			!strings.HasPrefix(refused, c.refused) || c.refused == "" && refused != "" {
+			t.Errorf("read %s, %q, want %s, %q", read, refused, c.want, c.refused)
+		}
 	}
 }
 
@@ -137,11 +169,50 @@ func TestNamesOfParts(t *testing.T) {
 		"root": {"_rels/.rels", strings.ReplaceAll(rootRels, "/xl/", ""), "book.xml", bookXML,
 			"_rels/book.xml.rels", strings.ReplaceAll(bookRels, "/xl/", ""),
 			"sheets/2.xml", rows, "sharedStrings.xml", text},
+		"named texts": {"_rels/.rels", rootRels, "xl/book.xml", bookXML, "xl/old/sharedStrings.xml",
+			`<sst/>`, "xl/_rels/book.xml.rels", strings.Replace(bookRels, "</",
+				`<Relationship Id="t" Type="x/sharedStrings" Target="my/Texts.xml"/></`, 1),
+			"xl/sheets/2.xml", rows, "xl/my/texts.xml", text},
+		"texts that are missing": {"_rels/.rels", rootRels, "xl/book.xml", bookXML,
+			"xl/_rels/book.xml.rels", strings.Replace(bookRels, "</",
+				`<Relationship Id="t" Type="x/sharedStrings" Target="texts.xml"/></`, 1),
+			"xl/sheets/2.xml", rows, "xl/sharedStrings.xml", text},
 	} {
 		got, refused := readAll(t, zipped(t, parts...))
 		if !slices.Equal(got, []string{`{"a":"b"}`}) || refused != "" {
 			t.Errorf("%s: read %q, %s", name, got, refused)
 		}
+	}
+}
+
+// TestPartsInUTF16: parts may be UTF-16, with a byte order mark or without.
+func TestPartsInUTF16(t *testing.T) {
+	rows := sheetOf(`<row><c t="s"><v>0</v></c></row><row><c t="s"><v>1</v></c></row>`)
+	parts := []string{"_rels/.rels", rootRels, "xl/book.xml", bookXML,
+		"xl/_rels/book.xml.rels", bookRels, "xl/sheets/2.xml", rows,
+		"xl/sharedStrings.xml", `<sst><si><t>größe</t></si><si><t>𐐅</t></si></sst>`}
+	for _, order := range []binary.AppendByteOrder{binary.BigEndian, binary.LittleEndian} {
+		for _, mark := range []string{"", "\ufeff"} {
+			for _, declared := range []string{"", `<?xml version="1.0" encoding="UTF-16"?>`} {
+				wide := slices.Clone(parts)
+				for i := 1; i < len(wide); i += 2 {
+					var text []byte
+					for _, code := range utf16.Encode([]rune(mark + declared + parts[i])) {
+						text = order.AppendUint16(text, code)
+					}
+					wide[i] = string(text)
+				}
+				got, refused := readAll(t, zipped(t, wide...))
+				if !slices.Equal(got, []string{`{"größe":"𐐅"}`}) || refused != "" {
+					t.Errorf("%v %q %q: read %q, %s", order, mark, declared, got, refused)
+				}
+			}
+		}
+	}
+	got, refused := readAll(t, archive(t, "xl/sheets/2.xml",
+		`<?xml version="1.0" encoding="UTF-16"?>`+rows))
+	if refused == "" {
+		t.Errorf("UTF-8 that says it is UTF-16: read %q", got)
 	}
 }
 
@@ -305,7 +376,7 @@ func TestSharedTextsAreCounted(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		s, err := readShared(r, t.TempDir())
+		s, err := readShared(r, "", t.TempDir())
 		if err != nil {
 			t.Fatal(err)
 		}

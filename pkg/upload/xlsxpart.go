@@ -12,6 +12,9 @@ import (
 	"os"
 	"path"
 	"strings"
+
+	"golang.org/x/text/encoding"
+	"golang.org/x/text/encoding/unicode"
 )
 
 // Bounds of a spreadsheet's parts.
@@ -94,13 +97,39 @@ func openPart(archive *zip.Reader, name string) (*part, error) {
 		if err != nil {
 			return nil, notSheet("%.200s", err)
 		}
-		limited := io.LimitReader(body, maxUnzipped)
-		p := &part{body: body, left: maxEmpty,
-			bytes: &metered{Reader: bufio.NewReaderSize(limited, 64<<10)}}
-		p.decoder = xml.NewDecoder(p.bytes)
-		return p, nil
+		return newPart(body), nil
 	}
 	return nil, notSheet("it has no %.100q", name)
+}
+
+// newPart reads the text of a part: UTF-8, or UTF-16, which mobile programs write.
+func newPart(body io.ReadCloser) *part {
+	limited := bufio.NewReaderSize(io.LimitReader(body, maxUnzipped), 64<<10)
+	order := findOrder(limited)
+	if order != nil {
+		limited = bufio.NewReaderSize(order.NewDecoder().Reader(limited), 64<<10)
+	}
+	p := &part{body: body, left: maxEmpty, bytes: &metered{Reader: limited}}
+	p.decoder = xml.NewDecoder(p.bytes)
+	if order != nil { // the part still says that it is UTF-16
+		p.decoder.CharsetReader = func(_ string, decoded io.Reader) (io.Reader, error) {
+			return decoded, nil
+		}
+	}
+	return p
+}
+
+// findOrder returns the order of UTF-16's bytes by the mark or the tag with which a part begins;
+// nil: it is not UTF-16.
+func findOrder(part *bufio.Reader) encoding.Encoding {
+	begin, _ := part.Peek(2) // a shorter part is no document, which the decoder tells
+	switch string(begin) {
+	case "\xfe\xff", "\x00<":
+		return unicode.UTF16(unicode.BigEndian, unicode.UseBOM)
+	case "\xff\xfe", "<\x00":
+		return unicode.UTF16(unicode.LittleEndian, unicode.UseBOM)
+	}
+	return nil
 }
 
 // Close releases the part.
@@ -202,11 +231,14 @@ func (p *part) runs() (string, error) {
 
 const (
 	officeDocument = "/officeDocument" // ends the type of a relation to the workbook
+	sharedStrings  = "/sharedStrings"  // ends that of one to the shared texts
 	usualWorkbook  = "xl/workbook.xml"
+	usualTexts     = "sharedStrings.xml"
 )
 
-// firstSheet returns the name of the part with the first sheet that has cells.
-func firstSheet(archive *zip.Reader) (string, error) {
+// findParts returns the names of the part with the first sheet that has cells, and of the part with
+// the texts that cells share. The latter is empty if nothing names it.
+func findParts(archive *zip.Reader) (sheet, texts string, err error) {
 	workbook, room := usualWorkbook, maxEmpty
 	named, err := related(archive, "_rels/.rels", &room, func(r xml.StartElement) bool {
 		return strings.HasSuffix(attribute(r, "Type"), officeDocument)
@@ -216,33 +248,40 @@ func firstSheet(archive *zip.Reader) (string, error) {
 	}
 	book, err := openPart(archive, workbook)
 	if err != nil {
-		return "", err
+		return "", "", err
 	}
 	defer func() { _ = book.Close() }() // it was only read
 	folder := path.Dir(workbook)
+	relations := path.Join(folder, "_rels", path.Base(workbook)+".rels")
 	for range maxCharts + 1 {
 		sheet, err := book.find("sheet")
 		if errors.Is(err, io.EOF) {
-			return "", refuse("the spreadsheet has no sheet with cells")
+			return "", "", refuse("the spreadsheet has no sheet with cells")
 		}
 		if err != nil {
-			return "", notSheet("%.200s", err)
+			return "", "", notSheet("%.200s", err)
 		}
 		id := attribute(sheet, "id")
-		named, err := related(archive, path.Join(folder, "_rels", path.Base(workbook)+".rels"),
-			&room, func(r xml.StartElement) bool { return attribute(r, "Id") == id })
+		named, err := related(archive, relations, &room,
+			func(r xml.StartElement) bool { return attribute(r, "Id") == id })
 		if err != nil {
-			return "", err
+			return "", "", err
 		}
 		target := attribute(named, "Target")
 		if target == "" {
-			return "", refuse("the first sheet cannot be found")
+			return "", "", refuse("the first sheet cannot be found")
 		}
 		if !isChart(attribute(named, "Type")) {
-			return resolve(folder, target), nil
+			shared, err := related(archive, relations, &room, func(r xml.StartElement) bool {
+				return strings.HasSuffix(attribute(r, "Type"), sharedStrings)
+			})
+			if texts = attribute(shared, "Target"); texts != "" {
+				texts = resolve(folder, texts)
+			}
+			return resolve(folder, target), texts, err
 		}
 	}
-	return "", refuse("more than %d charts and macros precede the first sheet", maxCharts)
+	return "", "", refuse("more than %d charts and macros precede the first sheet", maxCharts)
 }
 
 // isChart reports whether a sheet's type of relation is that of a chart, a dialog or a macro.
@@ -295,13 +334,16 @@ type shared struct {
 	buffer      []byte
 }
 
-// readShared copies the shared texts of a spreadsheet to a directory. Many have none.
-func readShared(archive *zip.Reader, dir string) (_ *shared, err error) {
+// readShared copies the shared texts of a spreadsheet to a directory: the part that is named, or
+// one with the usual name. Many spreadsheets have none.
+func readShared(archive *zip.Reader, named, dir string) (_ *shared, err error) {
 	s := &shared{most: maxShared}
 	name := ""
 	for _, file := range archive.File {
-		if strings.EqualFold(path.Base(partName(file)), "sharedStrings.xml") {
-			name = partName(file)
+		at := partName(file)
+		if strings.EqualFold(at, named) ||
+			name == "" && strings.EqualFold(path.Base(at), usualTexts) {
+			name = at
 		}
 	}
 	if name == "" {

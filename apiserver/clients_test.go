@@ -88,6 +88,23 @@ func TestClientsBear(t *testing.T) {
 	}
 }
 
+// Each client has a type for refusals. The Go client takes no export for one.
+func TestClientsKnowRefusals(t *testing.T) {
+	for path, want := range map[string]string{
+		"go/shoal/shoal.gen.go":          "ApplicationproblemJSONDefault *Problem",
+		"python/shoal_client/schemas.py": "class Problem(",
+		"typescript/schema.gen.ts":       `"application/problem+json": components["schemas"]["Problem"]`,
+	} {
+		made, err := os.ReadFile(filepath.Join("..", "clients", path))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if !bytes.Contains(made, []byte(want)) || bytes.Contains(made, []byte(`"json") && true:`)) {
+			t.Errorf("clients/%s has no %s, or takes lines of JSON for one", path, want)
+		}
+	}
+}
+
 // forClients removes what clients do not need from the description.
 func forClients(whole map[string]any) map[string]any {
 	paths, all := map[string]any{}, whole["paths"].(map[string]any)
@@ -165,7 +182,7 @@ func oneForm(body any) {
 	}
 }
 
-// pare removes the unsaid keywords. A member that only has the name of a keyword stays.
+// pare removes the unsaid keywords. A member or an answer that is only named like one stays.
 func pare(value any) any {
 	switch value := value.(type) {
 	case []any:
@@ -181,6 +198,10 @@ func pare(value any) any {
 				value["additionalProperties"] = false // clients ignore unknown members
 				if value["required"] == nil {
 					value["required"] = []any{} // one generator would require all members otherwise
+				}
+			} else if name == "responses" {
+				for _, answer := range inner.(map[string]any) {
+					pare(answer)
 				}
 			} else if slices.Contains(unsaid, name) {
 				delete(value, name)

@@ -14,8 +14,9 @@ import (
 )
 
 // TestClients regenerates the clients, which must equal the kept ones, and compiles each, and the
-// portal's sources. Then each client does the main job against the service: group, scraper, run,
-// wait, rows, export.
+// portal's sources. Then each client does the main job against the service. It estimates and runs a
+// list, reads two pages of rows, and exports them. Then it checks what was paid, reads a refusal,
+// and deletes after a preview.
 func TestClients(t *testing.T) {
 	if os.Getenv("SHOAL_CLIENTS_SUITE") == "" {
 		t.Skip("make clients-test runs it")
@@ -42,10 +43,12 @@ func TestClients(t *testing.T) {
 	t.Run("portal", func(t *testing.T) {
 		compilePortal(t, ctx, clients)
 	})
-	web := newWeb(t, synthweb.Config{Hosts: 1, PagesPerHost: 1})
+	web := newWeb(t, synthweb.Config{Hosts: 1, PagesPerHost: 8})
 	s := newSingle(t, suite.Fast(), web)
 	s.Up(t)
-	given := []string{s.p.Server(), s.p.Key(), slices.Collect(web.URLs(1))[0]}
+	service := &suite.Service{T: t, Product: s, Client: s.Self()}
+	service.Fill(service.Client, suite.Plenty)
+	given := append([]string{s.p.Server(), s.p.Key()}, slices.Collect(web.URLs(8))...)
 	for name, command := range map[string][]string{
 		"go":         {"go", "run", "./example"},
 		"python":     {filepath.Join(clients, ".tools/python/bin/python"), "main.py"},
@@ -57,7 +60,8 @@ func TestClients(t *testing.T) {
 				compile(t, ctx, clients, into)
 			}
 			said := runIn(t, ctx, into, append(command, given...)...)
-			if !strings.HasSuffix(strings.TrimSpace(said), "COMPLETED 1 1") {
+			if !strings.HasSuffix(strings.TrimSpace(said),
+				"COMPLETED 8 5 3 8 8 invalid_request name 8") {
 				t.Errorf("%s", said)
 			}
 		})

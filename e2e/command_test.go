@@ -19,24 +19,8 @@ import (
 func TestDemo(t *testing.T) {
 	data := t.TempDir()
 	for range 2 {
-		p, err := process.Start(process.Config{Binary: binary(t), Command: "demo", Data: data})
-		if err != nil {
-			t.Fatal(err)
-		}
-		t.Cleanup(p.Kill)
+		p := startsDemo(t, data)
 		ctx := suite.Within(t, suite.Patience)
-		if err := p.Ready(ctx); err != nil {
-			t.Fatal(err)
-		}
-		for !strings.Contains(p.Said(), "Serving until") { // the last line of its output
-			select {
-			case <-p.Ended():
-				t.Fatalf("the demo ended: %s", p.Said())
-			case <-ctx.Done():
-				t.Fatalf("the demo does not end its run: %s", p.Said())
-			case <-time.After(10 * time.Millisecond):
-			}
-		}
 		who := suite.Client{Server: p.Server(), Token: p.Key()}
 		suite.CheckWallet(t, who)
 		if jobs := suite.Must(who.Jobs(ctx, ""))(t); jobs[0].State != "COMPLETED" ||
@@ -48,6 +32,30 @@ func TestDemo(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
+}
+
+// startsDemo starts the demo, and waits until its run is over.
+func startsDemo(t *testing.T, data string) *process.Process {
+	t.Helper()
+	p, err := process.Start(process.Config{Binary: binary(t), Command: "demo", Data: data})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(p.Kill)
+	ctx := suite.Within(t, suite.Patience)
+	if err := p.Ready(ctx); err != nil {
+		t.Fatal(err)
+	}
+	for !strings.Contains(p.Said(), "Serving until") { // the last line of its output
+		select {
+		case <-p.Ended():
+			t.Fatalf("the demo ended: %s", p.Said())
+		case <-ctx.Done():
+			t.Fatalf("the demo does not end its run: %s", p.Said())
+		case <-time.After(10 * time.Millisecond):
+		}
+	}
+	return p
 }
 
 var (

@@ -152,6 +152,12 @@ func TestPortalKeepsAccounts(t *testing.T) {
 	v.sees(`document.querySelector("main tbody td")`)
 	v.says("Top-up")
 	v.shows("wallet")
+	v.do(chromedp.EmulateViewport(390, 844))
+	if right := asks[float64](v.person, `document.querySelector("main tbody td.n")
+		.getBoundingClientRect().right`); right > 390 {
+		t.Errorf("a phone, 390 wide, shows no amounts of the ledger: they end at %.0f", right)
+	}
+	v.do(chromedp.EmulateViewport(1280, 900))
 	v.goes("/statements", `document.querySelectorAll("main tbody tr").length === 24`)
 	if page := asks[string](v.person, `document.querySelector("main tbody a").href`); !strings.
 		Contains(page, "format=html") {

@@ -15,24 +15,37 @@ import (
 )
 
 // manyRows answers row reads within the browser: a million rows, in either order. It counts the
-// reads.
+// reads. It refuses what the API refuses.
 const manyRows = `(() => { const real = fetch; window.fetch = async (address, options) => {
 	const url = new URL(address, location.href);
 	if (url.pathname !== "/api/scraper/data") { return real(address, options); }
-	const said = name => Number(url.searchParams.get(name) ?? 0), size = said("limit"), items = [];
 	window.reads = (window.reads ?? 0) + 1;
-	const from = said("cursor") + said("skip"), down = url.searchParams.get("sort") === "n,desc";
-	if (!down && said("skip")) { return new Response("{}", {status: 400}); }
-	for (let i = from; i < Math.min(from + size, 1e6); i++) {
-		items.push({title: "Row " + (down ? 1e6 - 1 - i : i), n: i}); }
-	const more = from + size < 1e6;
+	const said = name => url.searchParams.get(name) ?? "", sort = said("sort"), items = [];
+	const [order, after] = (said("cursor") || sort + " 0").split(" ");
+	const size = Math.min(Number(said("limit") || 100), 1000), skip = Number(said("skip"));
+	if (!["", "n,desc"].includes(sort) || order !== sort || skip > (sort ? 40_000 : 0) || size < 1) {
+		return new Response("{}", {status: 400}); }
+	const from = Number(after) + skip, end = Math.min(from + size, 1e6), more = end < 1e6;
+	for (let i = from; i < end; i++) {
+		items.push({title: "Row " + (sort ? 1e6 - 1 - i : i), n: i}); }
 	return new Response(JSON.stringify({items, hasMore: more,
-		nextCursor: more ? String(from + size) : null}),
+		nextCursor: more ? sort + " " + end : null}),
 		{headers: {"Content-Type": "application/json"}}); }; })()`
 
 // manyEvents replaces the stream of events: it sends the page what the test says. It makes the
-// ended run appear active.
-const manyEvents = `(ask => { window.fetch = async (to, options) => {
+// ended run appear active, with as many errors as the test says, of three kinds.
+const manyEvents = `(ask => { window.failed = 0; window.failuresRead = 0;
+	const failures = query => { const found = [];
+		const limit = Math.min(Number(query.get("limit") ?? 1e5), 1e5);
+		for (let i = Number((query.get("after") ?? "0.0").split(".")[1]);
+			i < failed && found.length < limit; i++) {
+			found.push({url: "http://shop.example/gone/" + i, status: 404 + i % 3, place: "0." + (i + 1),
+				error: "status " + (404 + i % 3), code: "http_status"}); }
+		failuresRead++;
+		return found; };
+	window.fetch = async (to, options) => {
+		if (to.includes("/errors?")) {
+			return new Response(JSON.stringify(failures(new URL(to, location.href).searchParams))); }
 		const answer = await ask(to, options);
 		return !to.includes("/load-history?") ? answer : new Response((await answer.text()).replaceAll(
 			/"state":"[A-Z]+"/g, '"state":"RUNNING"')); }; })(fetch);
@@ -117,6 +130,7 @@ func TestPortalStaysSmall(t *testing.T) {
 	}
 	p.sortsMany(rows)
 
+	p.before(breaking)
 	p.before(manyEvents)
 	p.do(chromedp.Navigate(run))
 	p.sees(`document.querySelector("progress") && window.told`)
@@ -124,11 +138,12 @@ func TestPortalStaysSmall(t *testing.T) {
 	nodes, heap := p.measure()
 	p.follows(20_000, 120_000)
 	p.sees(`document.querySelector("progress").value === 120000`)
-	if n, h := p.measure(); n > nodes+500 || h > heap+5e6 {
+	if n, h := p.measure(); n > nodes+500 || h > heap+2e6 {
 		t.Errorf("the page has grown from %.0f nodes and %.0f bytes to %.0f and %.0f", nodes, heap,
 			n, h)
 	}
 	p.shows("run-live")
+	p.forgets()
 	product.Down(t)
 }
 
@@ -171,15 +186,45 @@ func (p *person) sortsMany(rows string) {
 	}
 }
 
-// follows sends the page a run's events, page by page.
+// follows sends the page a run's events, page by page. Each tenth page fails. With each fifth
+// another run ends. The page reads the errors again every 2,000 pages.
 func (p *person) follows(from, to int) {
 	p.t.Helper()
 	p.do(chromedp.Evaluate[chromedp.Void](fmt.Sprintf(`(async () => {
 		const [, , , scraperId, jobId] = location.pathname.split("/");
+		window.tells = (id, n, state) => told("job.status", {jobId: id, scraperId, groupId: scraperId,
+			state, itemsQuantity: 24 * n, totalRequests: n, successLinks: n - failed,
+			errorLinks: failed, totalLinks: 150000, deliveredPages: n - failed, chargedMicros: n,
+			errorMessage: id === jobId ? null : id.padEnd(2000, id)});
 		for (let n = %d; n <= %d; n++) {
-			told("job.status", {jobId, scraperId, groupId: scraperId, state: "RUNNING",
-				itemsQuantity: 24 * n, totalRequests: n, successLinks: n, errorLinks: 0,
-				totalLinks: 150000, deliveredPages: n, chargedMicros: n});
+			failed = Math.floor(n / 10);
+			if (n %% 5 === 0) { tells("other" + n, 1, "FAILED"); }
+			tells(jobId, n, "RUNNING");
 			if (n %% 500 === 0) { await new Promise(done => setTimeout(done)); }
+			for (const read = failuresRead; n %% 2000 === 0 && failuresRead === read;) {
+				later();
+				await new Promise(requestAnimationFrame);
+			}
 		} })()`, from, to), chromedp.EvalAwaitPromise))
+}
+
+// forgets tells the page of as many other runs as it keeps, and then of another one. It keeps the
+// followed run until then. When that ends, the page counts all its errors.
+func (p *person) forgets() {
+	p.t.Helper()
+	tell := func(first, last int) {
+		asks[bool](p, fmt.Sprintf(`(async () => { for (let n = %d; n <= %d; n++) {
+			tells("another" + n, 1, "RUNNING"); }
+			await new Promise(requestAnimationFrame);
+			await new Promise(done => setTimeout(done)); return true; })()`, first, last))
+	}
+	tell(1, 999)
+	if n := asks[int](p, `document.querySelector("progress").value`); n != 120_000 {
+		p.t.Errorf("with 1,000 runs under way, the page shows page %d, want 120000", n)
+	}
+	tell(1000, 1000)
+	p.sees(`document.querySelector("progress").value === 1`) // as it was read
+	asks[bool](p, `(tells(location.pathname.split("/").pop(), 120000, "SUCCESS"), true)`)
+	p.sees(`[...document.querySelectorAll("section td.n")].map(n => n.innerText).join(" ") ===
+		"4,000 4,000 4,000" && !document.querySelector("section .hint")`)
 }

@@ -1,9 +1,12 @@
 // Does the main job by the client: main.ts SERVER KEY URL…
-// It makes a group and a scraper, launches a run, waits for it, reads its rows, and exports them.
+// It runs a list within its estimate, waits, reads the rows by pages, and exports them. It checks
+// what was paid, reads why a call was refused, and deletes everything after a preview.
 import createClient from "openapi-fetch";
 import type { paths } from "./schema.gen.js";
 
-const [server, key, url] = process.argv.slice(2) as [string, string, string];
+const [server, key, url, ...others] = process.argv.slice(2) as
+  [string, string, string, ...string[]];
+const urls = [url, ...others];
 const client = createClient<paths>({ baseUrl: server, headers: { Authorization: `Bearer ${key}` } });
 
 /** The header of a call that changes something: sent again with it, it is done once. */
@@ -14,6 +17,8 @@ function must<T>(answer: { data?: T; error?: unknown }): T {
   if (answer.data === undefined) throw new Error(JSON.stringify(answer.error));
   return answer.data;
 }
+
+const before = must(await client.GET("/api/wallet"));
 
 const group = must(await client.PUT("/api/scraper/group", {
   params: { header: once() },
@@ -29,8 +34,18 @@ const scraper = must(await client.PUT("/api/scraper", {
     itemsConfig: [{ name: "title", selector: "h1", kind: "TEXT" }],
   },
 }));
-const run = must(await client.POST("/api/scraper/{id}/run", {
-  params: { path: { id: scraper.id }, header: once() },
+const estimate = must(await client.POST("/api/scraper/{id}/estimate", {
+  params: { path: { id: scraper.id }, query: { links: urls.length } },
+}));
+const run = must(await client.POST("/api/scraper/url-list-run", {
+  params: { header: once() },
+  body: {
+    groupId: group.id,
+    name: "of typescript, list",
+    templateScraperId: scraper.id,
+    urls,
+    maxChargeMicros: estimate.maxMicros,
+  },
 }));
 let state: string | undefined = "";
 while (state !== "COMPLETED" && state !== "FAILED" && state !== "STOPPED") {
@@ -38,9 +53,41 @@ while (state !== "COMPLETED" && state !== "FAILED" && state !== "STOPPED") {
   const jobs = must(await client.GET("/api/scraper/load-history"));
   state = jobs.content.find((job) => job.id === run.jobId)?.state;
 }
-const rows = must(await client.GET("/api/scraper/data", { params: { query: { jobId: run.jobId } } }));
+
+const pages: number[] = []; // the rows of each
+let at: { jobId: string; limit: number; cursor?: string } = { jobId: run.jobId, limit: 5 };
+for (;;) {
+  const rows = must(await client.GET("/api/scraper/data", { params: { query: at } }));
+  pages.push(rows.items.length);
+  if (rows.nextCursor === null) break;
+  at = { ...at, cursor: rows.nextCursor };
+}
 const lines = must(await client.GET("/api/scraper/data/export", {
   params: { query: { jobId: run.jobId, format: "jsonl" } },
   parseAs: "text",
 })).trimEnd().split("\n");
-console.log(state, rows.items.length, lines.length);
+
+const price = must(await client.GET("/api/wallet/prices"))
+  .find((one) => one.rowKey === "tier:plain")!.sellingPriceMicros;
+const after = must(await client.GET("/api/wallet"));
+const paid = before.balanceMicros - after.balanceMicros
+  + price * (before.freeRequestsRemaining - after.freeRequestsRemaining);
+
+const { error: problem } = await client.PUT("/api/scraper/group", {
+  params: { header: once() },
+  body: { name: "" },
+});
+if (!problem) throw new Error("a group without a name was made");
+const preview = must(await client.POST("/api/scraper/group/{id}/preview-delete", {
+  params: { path: { id: group.id }, query: { withData: true } },
+}));
+const { error } = await client.DELETE("/api/scraper/group/{id}", {
+  params: {
+    path: { id: group.id },
+    query: { withData: true, token: preview.token },
+    header: once(),
+  },
+});
+if (error) throw new Error(error.detail);
+console.log(state, estimate.pages, ...pages, lines.length, paid / price, problem.code,
+  problem.errors[0]?.field, preview.previewSummary.cascadeCounts.rows);

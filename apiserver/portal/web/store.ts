@@ -29,7 +29,7 @@ export interface Progress extends JobStatusEvent {
 }
 
 // Bounds of what is kept.
-const mostRuns = 200;
+const mostRuns = 1_000; // the API allows a customer as many under way
 const window = 5_000; // of the speed, in milliseconds
 const apart = 100; // between two samples, in milliseconds
 const retry = 5_000;

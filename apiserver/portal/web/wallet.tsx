@@ -93,13 +93,14 @@ function Paid(props: { session: string; forget: () => void }) {
       {texts.understood}</button></p>}</Shown>;
 }
 
+/** The ledger. A phone shows its first columns, so the amounts are among them. */
 function Ledger(props: { entries: Transaction[] }) {
   return <Table caption={texts.ledger} items={props.entries} none={texts.ledgerNone} columns={[
     { name: texts.at, of: (t) => when(t.createdAt) },
-    { name: texts.type, of: (t) => texts.entryTypes[t.type] ?? t.type },
-    { name: texts.state, of: (t) => texts.entryStates[t.status] ?? t.status },
     { name: texts.amountOf, n: true, of: (t) => t.amountMicros === 0 && t.freeRequestsDelta !== 0
       ? texts.freePages(count(t.freeRequestsDelta)) : money(t.amountMicros) },
+    { name: texts.type, of: (t) => texts.entryTypes[t.type] ?? t.type },
+    { name: texts.state, of: (t) => texts.entryStates[t.status] ?? t.status },
     { name: texts.balanceAfter, n: true, of: (t) => t.balanceAfterMicros === null ? "–"
       : money(t.balanceAfterMicros) },
     { name: texts.what, wide: true, of: (t) => <What of={t} /> }]} />;

@@ -856,6 +856,25 @@ class Price(pydantic.BaseModel):
     model_config = pydantic.ConfigDict(populate_by_name=True, serialize_by_alias=True)
 
 
+class Problem(pydantic.BaseModel):
+    code: str
+    correlation_id: str = pydantic.Field(alias="correlationId")
+    detail: str
+    errors: list[ProblemItem]
+    scraper_id: str | None = pydantic.Field(default=None, alias="scraperId")
+    status: int
+    title: str
+    type: str | None = None
+
+    model_config = pydantic.ConfigDict(populate_by_name=True, serialize_by_alias=True)
+
+
+class ProblemItem(pydantic.BaseModel):
+    code: str
+    field: str | None = None
+    message: str
+
+
 class ReExtractInput(pydantic.BaseModel):
     items_config: list[FieldInput] | None = pydantic.Field(
         default=None, alias="itemsConfig"

@@ -150,7 +150,8 @@ func TestMemory(t *testing.T) {
 		switch r.URL.Path {
 		case "/large":
 			_, _ = io.WriteString(w, `<p>x<script>const all = []; setInterval(() => {
-				if (all.length < 64) all.push(new Uint8Array(32 << 20).fill(1)) }, 10); fetch("/never")</script>`)
+				if (all.length < 64) all.push(new Uint8Array(32 << 20).fill(1)) }, 10)</script>
+				<script src="/never"></script>`)
 		case "/never":
 			<-r.Context().Done()
 		case "/small":

@@ -136,9 +136,13 @@ func (e *Extractor) Patterns() int {
 }
 
 // CheckNew is Validate for a recipe that is about to be saved. It also refuses selectors that match
-// on no page. Recipes that were saved before may have them, and still run.
+// on no page, once nothing else is wrong. Recipes that were saved before may have them, and still
+// run.
 func CheckNew(r model.Recipe) fault.List {
 	faults := Validate(r)
+	if len(faults) > 0 {
+		return faults // the selectors may be beyond the bounds that make another look at them cheap
+	}
 	for i, field := range r.Fields {
 		path := fmt.Sprintf("itemsConfig[%d].selector", i)
 		if f := rows.CheckReach(path, field.Selector); f != nil {

@@ -6,6 +6,7 @@ import (
 	"shoal.dev/shoal/pkg/extract/internal/rows"
 	"shoal.dev/shoal/pkg/fault"
 	"shoal.dev/shoal/pkg/model"
+	"shoal.dev/shoal/pkg/pattern"
 )
 
 // link finds the next page's link or cursor in a page. The zero link finds nothing.
@@ -28,17 +29,17 @@ func compileLink(r model.Recipe) (l link, f *fault.Error) {
 		f = rows.CheckClick(field+"selector", p.Selector)
 	case p.Type == model.JSONCursor:
 		l.cursor = true
-		l.path, f = rows.CompilePath(field+"cursorPath", p.CursorPath)
+		l.path, f = rows.CompilePath(field+"cursorPath", p.CursorPath, new(pattern.Total))
 		if f == nil && len(r.Fields) > 0 && !isJSON {
 			f = fault.Invalid(fault.SchemaValidation, field+"type",
 				"JSON_CURSOR needs fields that are JSONPaths")
 		}
 	case p.Type == model.NextLink && isJSON &&
 		(rows.IsPath(p.Selector) || !rows.IsEmbedded(r.Fields)):
-		l.path, f = rows.CompilePath(field+"selector", p.Selector)
+		l.path, f = rows.CompilePath(field+"selector", p.Selector, new(pattern.Total))
 	case p.Type == model.NextLink:
 		var s rows.Selector
-		s, f = rows.CompileSelector(field+"selector", p.Selector)
+		s, f = rows.CompileSelector(field+"selector", p.Selector, new(pattern.Total))
 		l.selector = &s
 	}
 	return l, f

@@ -186,17 +186,3 @@ func (p *Pattern) Groups() int { return p.re.NumSubexp() }
 
 // String returns the pattern's source.
 func (p *Pattern) String() string { return p.re.String() }
-
-// Total adds up the sizes of patterns that are kept together. The zero Total is empty.
-type Total struct{ size int }
-
-// Size returns the sum.
-func (t *Total) Size() int { return t.size }
-
-// Add adds a pattern's Size, or that of several; its error is ErrTooMany.
-func (t *Total) Add(size int) error {
-	if t.size += size; t.size > MaxTotal {
-		return ErrTooMany
-	}
-	return nil
-}

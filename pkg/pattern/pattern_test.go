@@ -98,6 +98,42 @@ func TestAllTogetherAreBounded(t *testing.T) {
 	}
 }
 
+// TestParsingCounts: patterns that are parsed into little, or refused, count as well. A total of
+// them ends before it costs more than patterns that are kept.
+func TestParsingCounts(t *testing.T) {
+	fill := func(before, unit, after string) string {
+		return before + strings.Repeat(unit, (most-len(before)-len(after))/len(unit)) + after
+	}
+	for source, many := range map[string]int{
+		fill("[", `\pL`, "]"):                 10,
+		fill("(?i)[", `\PL\p{Lu}`, "]"):       10,
+		fill("x", `|\pL`, ""):                 10,
+		fill("(?i)[", "!-ﷺ", "]"):             10,
+		fill("(?i:[", `\x01-\x{1e000}`, "])"): 10,
+		fill("(?i)", `\pL`, "("):              10,
+		fill("", "(", ""):                     pattern.MaxTotal / most,
+		fill("", "(a{99})", ""):               pattern.MaxTotal / most,
+	} {
+		var total pattern.Total
+		n := 0
+		for ; n <= many; n++ {
+			if _, err := total.Compile(source, func(source string) (*pattern.Pattern, error) {
+				return pattern.Compile(source, most)
+			}); errors.Is(err, pattern.ErrTooMany) {
+				break
+			}
+		}
+		if n > many {
+			t.Errorf("%.20q: %d of them have the size %d", source, n, total.Size())
+		}
+	}
+	for _, source := range []string{`(?i)[a-zà-öø-ÿ]+`, `(?i)[а-яё]+-[а-яё]+`} {
+		if size := compile(t, source).Size(); size > 100 {
+			t.Errorf("%s has the size %d", source, size)
+		}
+	}
+}
+
 // TestMemoryOfAllTogether checks the memory of a scraper's patterns against the limit behind
 // MaxTotal.
 func TestMemoryOfAllTogether(t *testing.T) {

@@ -163,11 +163,9 @@ var (
 
 // compilePattern compiles a pattern of a configuration.
 func compilePattern(source string, most int, patterns *pattern.Total) (*pattern.Pattern, error) {
-	compiled, err := pattern.Compile(source, most)
-	if err == nil {
-		err = patterns.Add(compiled.Size())
-	}
-	return compiled, err
+	return patterns.Compile(source, func(source string) (*pattern.Pattern, error) {
+		return pattern.Compile(source, most)
+	})
 }
 
 // finder compiles an expression.

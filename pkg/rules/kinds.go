@@ -150,10 +150,9 @@ func (c *checker) pattern(params map[string]json.RawMessage) *pattern.Pattern {
 			maxPattern)
 		return nil
 	}
-	compiled, err := pattern.Compile(source, maxPattern)
-	if err == nil {
-		err = c.patterns.Add(compiled.Size())
-	}
+	compiled, err := c.patterns.Compile(source, func(source string) (*pattern.Pattern, error) {
+		return pattern.Compile(source, maxPattern)
+	})
 	if err != nil {
 		c.invalid("params.pattern", "is no regular expression (RE2) of its bounds: %v", err)
 		return nil

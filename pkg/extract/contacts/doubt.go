@@ -13,6 +13,10 @@ import (
 // Letters within an address may be hidden by unknown rules: those of style sheet files, those with
 // partly understood selectors, and those beyond a bound. Such an address is in doubt. It counts as
 // protected, because a wrong address is worse than none.
+//
+// Styles that leave a text to listeners alone (clip, a box of a pixel) put letters in doubt, too. A
+// whole address in such an element is meant to be heard, and counts. Some styles hide blocks only,
+// or until a script shows them (scale(0)), or by a variable. They do not split words elsewhere.
 
 // Bounds of what may be in doubt.
 const (
@@ -146,7 +150,7 @@ var hiddenClasses = wordset.Of("sr-only visually-hidden visuallyhidden screen-re
 	"screenreader-only")
 
 // doubtOf records the start of an element whose letters may be hidden.
-func (p *parser) doubtOf(t *html.Token, attrs map[string]string) {
+func (p *parser) doubtOf(t *html.Token, attrs map[string]string, done effect) {
 	if t.DataAtom == atom.Link && strings.Contains(strings.ToLower(attrs["rel"]), "stylesheet") &&
 		!strings.Contains(attrs["href"], "//fonts.") {
 		p.filed = true
@@ -159,7 +163,7 @@ func (p *parser) doubtOf(t *html.Token, attrs map[string]string) {
 		return
 	}
 	e := elementOf(t, attrs)
-	sure := p.sheets.mayHide(e, attrs)
+	sure := p.sheets.mayHide(e, attrs) || done&veils != 0
 	for class := range strings.FieldsSeq(e.class) {
 		sure = sure || hiddenClasses[class]
 	}

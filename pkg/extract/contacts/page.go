@@ -325,7 +325,7 @@ func (p *parser) start(t *html.Token) {
 		}
 		return
 	}
-	p.doubtOf(t, attrs)
+	p.doubtOf(t, attrs, done)
 	p.enter(t, attrs)
 	p.markup(t, attrs)
 	if blocks[t.DataAtom] {

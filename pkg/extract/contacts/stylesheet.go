@@ -32,6 +32,7 @@ const (
 	reverses                    // displays the text reversed
 	adds                        // adds an at sign that is not in the text
 	writes                      // adds an address that is not in the text
+	veils                       // hides the text from eyes alone, or may hide it
 )
 
 // rule is a selector and its effect.
@@ -121,7 +122,7 @@ func indexFold(s []byte, text string) int {
 func (s *sheets) read(text string, depth int, some bool) {
 	if !some && !containsAny(text,
 		[]string{"none", "hidden", "collapse", "-9", "rtl", "content", "inset(", "font-size:0",
-			"font-size: 0"}) {
+			"font-size: 0", "rect(", "circle(", "scale", "var("}) {
 		return
 	}
 	if depth > maxDepth {
@@ -216,7 +217,7 @@ func (s *sheets) add(selectors, block string, some bool) {
 			}
 		}
 		parts := partsOf(selector)
-		if own&hides != 0 && len(parts) == 0 {
+		if own&(hides|veils) != 0 && len(parts) == 0 {
 			s.addVague(selector)
 		}
 		if own == 0 || len(parts) == 0 {
@@ -277,69 +278,6 @@ func partsOf(selector string) []compound {
 		}
 	}
 	return parts
-}
-
-// effectOf returns the effect of lower-case declarations. Transparent text (opacity:0) counts as
-// visible, because pages fade it in.
-func effectOf(declarations string) effect {
-	if !containsAny(declarations, []string{"display", "visibility", "font-size", "-", "bidi"}) {
-		return 0
-	}
-	var done effect
-	moved, far, bidi, rtl, flat, cut := false, false, false, false, false, false
-	for declaration := range strings.SplitSeq(declarations, ";") {
-		name, value, _ := strings.Cut(declaration, ":")
-		value = strings.TrimSpace(strings.TrimSuffix(strings.TrimSpace(value), "!important"))
-		switch strings.TrimSpace(name) {
-		case "display":
-			done = done&^(hides|shows) | either(value == "none", hides, shows)
-		case "clip-path":
-			done |= either(strings.HasPrefix(value, "inset(100%") ||
-				strings.HasPrefix(value, "inset(50%"), hides, 0)
-		case "visibility":
-			done |= either(value == "hidden" || value == "collapse", hides, shows)
-		case "font-size":
-			done |= either(strings.Trim(value, "0.pxem") == "" && strings.HasPrefix(value, "0"),
-				hides, 0)
-		case "max-height":
-			flat = strings.HasPrefix(value, "0") && strings.Trim(value, "0.pxem%") == ""
-		case "overflow":
-			cut = value == "hidden" || value == "clip"
-		case "position":
-			moved = value == "absolute" || value == "fixed"
-		case "left", "right", "top", "bottom", "inset-inline-start", "margin-left", "margin-top":
-			far = far || isFar(value)
-		case "text-indent":
-			done |= either(isFar(value), hides, 0)
-		case "unicode-bidi":
-			bidi = strings.Contains(value, "override")
-		case "direction":
-			rtl = value == "rtl"
-		}
-	}
-	if moved && far || flat && cut {
-		done |= hides
-	}
-	if bidi && rtl {
-		done |= reverses
-	}
-	if done&hides != 0 {
-		done &^= shows
-	}
-	return done
-}
-
-func either(first bool, a, b effect) effect {
-	if first {
-		return a
-	}
-	return b
-}
-
-// isFar says whether a negative length of three digits or more moves text off the screen.
-func isFar(value string) bool {
-	digits, negative := strings.CutPrefix(value, "-")
-	return negative && len(digits) >= 3 && strings.Trim(digits[:3], "0123456789") == ""
 }
 
 // signEscape matches an at sign escaped for style sheets.

@@ -13,6 +13,7 @@ import (
 	"shoal.dev/shoal/pkg/extract/internal/tree"
 	"shoal.dev/shoal/pkg/fault"
 	"shoal.dev/shoal/pkg/model"
+	"shoal.dev/shoal/pkg/pattern"
 	"shoal.dev/shoal/pkg/utf8text"
 )
 
@@ -265,7 +266,7 @@ func (s *Showing) firstIn(items []int, nodes []*html.Node) []*html.Node {
 // CSS, at most one for SINGLE_PRODUCT.
 func (s *Showing) matches(ctx context.Context, kind model.ScraperType,
 	selector string) (found []*html.Node, err error) {
-	compiled, _ := rows.CompileSelector("selector", selector)
+	compiled, _ := rows.CompileSelector("selector", selector, new(pattern.Total))
 	if compiled.CSS == nil {
 		return nil, nil
 	}

@@ -15,6 +15,7 @@ import (
 	"shoal.dev/shoal/pkg/extract/internal/tree"
 	"shoal.dev/shoal/pkg/fault"
 	"shoal.dev/shoal/pkg/model"
+	"shoal.dev/shoal/pkg/pattern"
 )
 
 // viewOf returns a page as it is stored.
@@ -164,7 +165,7 @@ func TestCostlySelectorsInPicks(t *testing.T) {
 		":has(:has(:has(:has(.y))))": strings.Repeat("<div class=x>a", 400),
 	} {
 		fields := []model.Field{{Name: "a", Selector: selector, Kind: model.Text}}
-		if _, err := rows.CompileSelector("a", selector); err != nil {
+		if _, err := rows.CompileSelector("a", selector, new(pattern.Total)); err != nil {
 			t.Fatal(err)
 		}
 		for name, ask := range map[string]func(context.Context, *Showing) error{

@@ -4,6 +4,8 @@ import (
 	"errors"
 	"strings"
 	"testing"
+
+	"shoal.dev/shoal/pkg/pattern"
 )
 
 // TestLongValuesCost: attributes and texts that are examined repeatedly are charged by their
@@ -31,7 +33,7 @@ func TestLongValuesCost(t *testing.T) {
 		"i:has(p:empty)": repeat("<i>", 480) + "<p>" + repeat(" ", 2<<20) + "x",
 	} {
 		d := parsed(t, page)
-		s, err := CompileSelector(css)
+		s, err := CompileSelector(css, new(pattern.Total))
 		if err != nil {
 			t.Fatal(err)
 		}

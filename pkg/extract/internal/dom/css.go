@@ -2,6 +2,7 @@ package dom
 
 import (
 	"fmt"
+	"slices"
 	"strconv"
 	"strings"
 	"unicode/utf8"
@@ -15,7 +16,7 @@ type cssParser struct {
 	i     int
 	depth int
 
-	patterns pattern.Total
+	patterns *pattern.Total
 }
 
 const maxNesting = 20
@@ -47,11 +48,12 @@ func (p *cssParser) skipSpace() bool {
 			p.i++
 			continue
 		}
-		if end := strings.Index(p.s[p.i:], "*/"); strings.HasPrefix(p.s[p.i:], "/*") && end >= 2 {
-			p.i += end + 2
-			continue
+		comment, found := strings.CutPrefix(p.s[p.i:], "/*")
+		end := strings.Index(comment, "*/")
+		if !found || end < 0 {
+			break
 		}
-		break
+		p.i += end + len("/**/")
 	}
 	return p.i > start
 }
@@ -83,9 +85,9 @@ func (p *cssParser) complex() (complexSelector, error) {
 		if err != nil {
 			return s, err
 		}
-		s.compounds = append([]compound{c}, s.compounds...)
+		s.compounds = append(s.compounds, c)
 		if combinator != 0 {
-			s.combinators = append([]byte{combinator}, s.combinators...)
+			s.combinators = append(s.combinators, combinator)
 		}
 		combinator = 0
 		if p.skipSpace() {
@@ -96,9 +98,11 @@ func (p *cssParser) complex() (complexSelector, error) {
 			combinator = next
 			p.i++
 		case ',', ')', 0:
-			return s, nil
+			combinator = 0
 		}
 		if combinator == 0 {
+			slices.Reverse(s.compounds)
+			slices.Reverse(s.combinators)
 			return s, nil
 		}
 	}
@@ -323,10 +327,9 @@ func (p *cssParser) regexp() (*pattern.Pattern, error) {
 			break
 		}
 	}
-	re, err := pattern.Compile(p.s[p.i:i], maxPattern)
+	re, err := p.patterns.Compile(p.s[p.i:i], func(source string) (*pattern.Pattern, error) {
+		return pattern.Compile(source, maxPattern)
+	})
 	p.i = i
-	if err == nil {
-		err = p.patterns.Add(re.Size())
-	}
 	return re, err
 }

@@ -8,6 +8,8 @@ import (
 
 	"github.com/andybalholm/cascadia"
 	"pgregory.net/rapid"
+
+	"shoal.dev/shoal/pkg/pattern"
 )
 
 // pages are small pages of the kinds that affect how a tree is built.
@@ -254,7 +256,7 @@ func TestEnoughOfAPageIsAllOfIt(t *testing.T) {
 				"div:is(.c, #i)",
 				"head", "html", "title", "head > link", "link", "svg", ".long-class", "#long-id",
 				"p .long-class, b#long-id", "em[title~=long-class]", "b.missing-class"}).Draw(rt,
-				"selector"))
+				"selector"), new(pattern.Total))
 			if err != nil {
 				rt.Fatal(err)
 			}
@@ -262,7 +264,7 @@ func TestEnoughOfAPageIsAllOfIt(t *testing.T) {
 		}
 		checkEnough(rt, page, only)
 	})
-	title, _ := CompileSelector("h1")
+	title, _ := CompileSelector("h1", new(pattern.Total))
 	if read := checkEnough(t, "<h1>x</h1>"+strings.Repeat("<p>", 100),
 		[]*Selector{title}); read > 0.1 {
 		t.Errorf("%.2f of the page read", read)
@@ -309,7 +311,7 @@ var selectors = []string{
 // checkSelector fails unless the selector finds what cascadia finds.
 func checkSelector(t *testing.T, page, css string) {
 	t.Helper()
-	ours, err := CompileSelector(css)
+	ours, err := CompileSelector(css, new(pattern.Total))
 	theirs, theirErr := cascadia.ParseGroup(css)
 	if err != nil || theirErr != nil {
 		return
@@ -344,7 +346,7 @@ func checkSelector(t *testing.T, page, css string) {
 func TestSelectorsAreCascadia(t *testing.T) {
 	for _, css := range selectors {
 		_, theirErr := cascadia.ParseGroup(css)
-		if _, err := CompileSelector(css); (err == nil) != (theirErr == nil) {
+		if _, err := CompileSelector(css, new(pattern.Total)); (err == nil) != (theirErr == nil) {
 			t.Errorf("%q: %v, cascadia %v", css, err, theirErr)
 		}
 		for _, page := range pages {

@@ -87,7 +87,7 @@ func (p *cssParser) function(name string) (ps pseudo, err error) {
 
 // nth reads an+b, odd or even.
 func (p *cssParser) nth() (a, b int, err error) {
-	rest := lowerASCII(p.s[p.i:])
+	rest := lowerASCII(p.s[p.i:min(p.i+len("even"), len(p.s))])
 	for _, word := range []struct {
 		name string
 		a, b int

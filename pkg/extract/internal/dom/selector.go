@@ -91,9 +91,10 @@ const (
 	pseudoChecked
 )
 
-// CompileSelector compiles a selector or a list of them. Errors name the position.
-func CompileSelector(css string) (*Selector, error) {
-	p := cssParser{s: css}
+// CompileSelector compiles a selector or a list of them. Errors name the position. Its regular
+// expressions are added to patterns, even if it is refused.
+func CompileSelector(css string, patterns *pattern.Total) (*Selector, error) {
+	p, before := cssParser{s: css, patterns: patterns}, patterns.Size()
 	list, err := p.list()
 	if err == nil && p.i < len(p.s) {
 		err = p.unexpected("a selector")
@@ -101,7 +102,7 @@ func CompileSelector(css string) (*Selector, error) {
 	if err != nil {
 		return nil, err
 	}
-	s := &Selector{list: list, patterns: p.patterns.Size(), forward: list.isForward(),
+	s := &Selector{list: list, patterns: patterns.Size() - before, forward: list.isForward(),
 		reads: list.reads(), roots: list.readsRoots(), around: list.attrsAround(),
 		siblings: list.readsSiblings(),
 		counts:   list.readsCounts()}

@@ -240,10 +240,8 @@ func (p *parser) match(whole bool) (logical, error) {
 		return l, err
 	}
 	if l.right.kind == operandLiteral {
-		l.pattern, err = compilePattern(l.right.literal.text, whole)
-		if err == nil {
-			err = p.patterns.Add(l.pattern.Size())
-		}
+		l.pattern, err = p.patterns.Compile(l.right.literal.text,
+			func(source string) (*pattern.Pattern, error) { return compilePattern(source, whole) })
 		if errors.Is(err, pattern.ErrTooLarge) || errors.Is(err, pattern.ErrTooMany) {
 			return l, fmt.Errorf("a pattern of a filter: %w", err)
 		}

@@ -6,6 +6,8 @@ import (
 	"strconv"
 	"strings"
 	"testing"
+
+	"shoal.dev/shoal/pkg/pattern"
 )
 
 // quote suffices for these tests.
@@ -22,7 +24,7 @@ func parse(t testing.TB, body string) *Document {
 
 func compile(t testing.TB, path string) *Path {
 	t.Helper()
-	p, err := Compile(path)
+	p, err := Compile(path, new(pattern.Total))
 	if err != nil {
 		t.Fatalf("%s: %v", path, err)
 	}
@@ -73,7 +75,7 @@ func TestPaths(t *testing.T) {
 		{`7`, `$`, `7`},
 		{`[1,2]`, `$[1:0], $`, ``},
 	} {
-		if p, err := Compile(c.path); err == nil {
+		if p, err := Compile(c.path, new(pattern.Total)); err == nil {
 			if got := strings.Join(chosen(parse(t, c.body), p), " "); got != c.want {
 				t.Errorf("%s: got %s, want %s", c.path, got, c.want)
 			}
@@ -94,7 +96,7 @@ func TestBadPaths(t *testing.T) {
 		"$[?" + strings.Repeat("(", 30) + "@" + strings.Repeat(")", 30) + "]",
 		strings.Repeat("$[?@", 30) + strings.Repeat("]", 30),
 		"$[?" + strings.Repeat("length(", 30) + "@" + strings.Repeat(")", 30) + "==1]"} {
-		if _, err := Compile(path); err == nil {
+		if _, err := Compile(path, new(pattern.Total)); err == nil {
 			t.Errorf("%.60q is accepted", path)
 		}
 	}

@@ -13,9 +13,10 @@ import (
 // maxNesting bounds the nesting of filters, brackets and functions.
 const maxNesting = 20
 
-// Compile compiles a path. Errors name the position.
-func Compile(path string) (*Path, error) {
-	p := &parser{s: path}
+// Compile compiles a path. Errors name the position. Its regular expressions are added to patterns,
+// even if it is refused.
+func Compile(path string, patterns *pattern.Total) (*Path, error) {
+	p, before := &parser{s: path, patterns: patterns}, patterns.Size()
 	if !utf8.ValidString(path) {
 		return nil, fmt.Errorf("the path is not UTF-8")
 	}
@@ -30,7 +31,7 @@ func Compile(path string) (*Path, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &Path{query: q, patterns: p.patterns.Size()}, nil
+	return &Path{query: q, patterns: patterns.Size() - before}, nil
 }
 
 type parser struct {
@@ -38,7 +39,7 @@ type parser struct {
 	i     int
 	depth int
 
-	patterns pattern.Total
+	patterns *pattern.Total
 }
 
 func (p *parser) unexpected(wanted string) error {

@@ -7,6 +7,7 @@ import (
 
 	"shoal.dev/shoal/pkg/extract/internal/dom"
 	"shoal.dev/shoal/pkg/model"
+	"shoal.dev/shoal/pkg/pattern"
 )
 
 // mayBeAddress says whether an attribute is an address, which rows have in absolute form (decision
@@ -29,7 +30,7 @@ func (c *Column) HasAddresses() bool { return c.kind == model.Attr && mayBeAddre
 
 // Base returns the selector of the element that a page's addresses are relative to.
 func Base() *dom.Selector {
-	s, err := dom.CompileSelector("base[href]")
+	s, err := dom.CompileSelector("base[href]", new(pattern.Total))
 	if err != nil {
 		panic("rows: " + err.Error())
 	}

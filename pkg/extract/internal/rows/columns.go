@@ -24,6 +24,9 @@ const (
 	maxName     = 256
 	maxSelector = 2048
 	maxAttr     = 256
+	// maxSelectors bounds all selectors together, since a character may take 100 bytes when it is
+	// compiled: 300 for each field of the most fields.
+	maxSelectors = 150_000
 )
 
 // Maker makes the rows of a page, with one of Rows, JSON and Read.
@@ -83,6 +86,7 @@ func CompileColumns(fields []model.Field) (columns []Column, isJSON bool, faults
 	columns = make([]Column, len(fields))
 	seen := make(map[string]int, len(fields))
 	var patterns pattern.Total
+	length := 0
 	for i, f := range fields {
 		path := fmt.Sprintf("itemsConfig[%d]", i)
 		name := f.Column()
@@ -94,11 +98,18 @@ func CompileColumns(fields []model.Field) (columns []Column, isJSON bool, faults
 			seen[name] = i
 		}
 		columns[i] = Column{kind: f.Kind, attr: strings.ToLower(f.Attr), key: jsonKey(name)}
-		if f := columns[i].compile(path+".selector", f.Selector, isJSON); f != nil {
-			faults = append(faults, f)
-		} else if err := patterns.Add(columns[i].patterns()); err != nil {
-			report(path+".selector", "%v", err)
+		if length += utf8.RuneCountInString(f.Selector); length > maxSelectors {
+			report(path+".selector", "the selectors are too long together: at most %d characters "+
+				"are allowed", maxSelectors)
 			return nil, isJSON, faults
+		}
+		bad := columns[i].compile(path+".selector", f.Selector, isJSON, &patterns)
+		if patterns.Size() > pattern.MaxTotal {
+			report(path+".selector", "%v", pattern.ErrTooMany)
+			return nil, isJSON, faults
+		}
+		if bad != nil {
+			faults = append(faults, bad)
 		}
 		switch f.Kind {
 		case model.Text, model.Exists:

@@ -9,6 +9,7 @@ import (
 	"shoal.dev/shoal/pkg/extract/internal/jsondoc"
 	"shoal.dev/shoal/pkg/fault"
 	"shoal.dev/shoal/pkg/model"
+	"shoal.dev/shoal/pkg/pattern"
 )
 
 // language is the language of a selector.
@@ -74,13 +75,14 @@ func IsPath(selector string) bool {
 	return l == jsonPath
 }
 
-func (c *Column) compile(path, selector string, isJSON bool) (f *fault.Error) {
+func (c *Column) compile(path, selector string, isJSON bool,
+	patterns *pattern.Total) (f *fault.Error) {
 	if isJSON {
-		c.Path, f = CompilePath(path, selector)
+		c.Path, f = CompilePath(path, selector, patterns)
 		return f
 	}
-	if c.Selector, f = CompileSelector(path, selector); f == nil && c.kind == model.Attr &&
-		c.Selector.IsScalar() {
+	c.Selector, f = CompileSelector(path, selector, patterns)
+	if f == nil && c.kind == model.Attr && c.Selector.IsScalar() {
 		f = fault.Invalid(fault.SchemaValidation, path,
 			"the XPath expression gives a value, which has no attributes")
 	}
@@ -123,8 +125,10 @@ func (s Selector) All(doc *dom.Document) []dom.Match {
 	return s.XPath.All(doc)
 }
 
-// CompileSelector checks and compiles a selector for HTML pages; path names it in the fault.
-func CompileSelector(path, selector string) (s Selector, f *fault.Error) {
+// CompileSelector checks and compiles a selector for HTML pages; path names it in the fault. Its
+// regular expressions are added to patterns, even if it is refused.
+func CompileSelector(path, selector string, patterns *pattern.Total) (s Selector,
+	f *fault.Error) {
 	l, rest, f := checkSelector(path, selector)
 	if f != nil {
 		return s, f
@@ -140,7 +144,7 @@ func CompileSelector(path, selector string) (s Selector, f *fault.Error) {
 				err)
 		}
 	default:
-		if s.CSS, err = dom.CompileSelector(rest); err != nil {
+		if s.CSS, err = dom.CompileSelector(rest, patterns); err != nil {
 			return s, fault.Invalid(fault.SchemaValidation, path, "not a CSS selector: %v", err)
 		}
 	}
@@ -177,14 +181,15 @@ func CheckClick(path, selector string) *fault.Error {
 			"a browser finds what is clicked, and does not know %s",
 			notInBrowsers.FindString(rest))
 	}
-	if _, err := dom.CompileSelector(rest); err != nil {
+	if _, err := dom.CompileSelector(rest, new(pattern.Total)); err != nil {
 		return fault.Invalid(fault.SchemaValidation, path, "not a CSS selector: %v", err)
 	}
 	return nil
 }
 
-// CompilePath checks and compiles a JSONPath; path names it in the fault.
-func CompilePath(path, selector string) (*jsondoc.Path, *fault.Error) {
+// CompilePath checks and compiles a JSONPath; path names it in the fault. Its regular expressions
+// are added to patterns, even if it is refused.
+func CompilePath(path, selector string, patterns *pattern.Total) (*jsondoc.Path, *fault.Error) {
 	l, rest, f := checkSelector(path, selector)
 	if f != nil {
 		return nil, f
@@ -194,7 +199,7 @@ func CompilePath(path, selector string) (*jsondoc.Path, *fault.Error) {
 			"not a JSONPath: it has to begin with $; selectors of HTML pages cannot stand "+
 				"beside JSONPaths")
 	}
-	compiled, err := jsondoc.Compile(rest)
+	compiled, err := jsondoc.Compile(rest, patterns)
 	if err != nil {
 		return nil, fault.Invalid(fault.SchemaValidation, path, "not a JSONPath: %v", err)
 	}

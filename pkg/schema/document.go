@@ -233,13 +233,12 @@ func (c *check) walk(n *node, path string) {
 }
 
 func (c *check) pattern(path, source string) {
-	if c.total.Size() > pattern.MaxTotal {
-		return // already reported
+	if c.patterns[source] != nil || c.total.Size() > pattern.MaxTotal { // it was reported
+		return
 	}
-	compiled, err := pattern.Compile(source, maxPattern)
-	if err == nil && c.patterns[source] == nil {
-		err = c.total.Add(compiled.Size())
-	}
+	compiled, err := c.total.Compile(source, func(source string) (*pattern.Pattern, error) {
+		return pattern.Compile(source, maxPattern)
+	})
 	if err != nil {
 		c.report(path, "is no regular expression (RE2) of its bounds: %v", err)
 		return

@@ -20,7 +20,7 @@ import (
 const currencies = `
 AED د.إ درهم_إماراتي Dhs Dhs. AED.
 AFN ؋ Afs
-AMD ֏ դրամ
+AMD ֏ դրամ драм драмов
 AOA Kz
 ARS AR$ $AR ARS$
 AUD A$ AU$ AU_$ $AU AUD$
@@ -50,7 +50,7 @@ EGP ج.م جنيه E£ EG£ LE L.E. EGP.
 ETB ብር
 EUR € euro euros Eur EURO ευρώ евро eura eurų eiro eurot eur.
 GBP £ _pounds UK£ GB£ _quid
-GEL ₾ ლარი ლ lari
+GEL ₾ ლარი ლ lari лари
 GHS GH₵ GH¢ ₵ GH₡
 GTQ Q
 HKD HK$ HKD$ 港元 港幣 港币

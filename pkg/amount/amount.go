@@ -323,7 +323,8 @@ func (r Reader) amount(c candidate) string {
 	case r.machine:
 		return c.json(c.sign == '.')
 	case code != "" && hasMils(code):
-		return c.json(c.sign == '.' || c.sign == r.place.decimal || c.sign == decimalOf(code))
+		return c.json(c.sign == '.' || c.sign == r.place.decimal ||
+			c.sign == decimalOf(code) && !r.place.abroad(code))
 	}
 	return c.json(fuels[c.unit] && len(c.whole) == 1)
 }

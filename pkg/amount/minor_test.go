@@ -1,6 +1,13 @@
 package amount
 
-import "testing"
+import (
+	"strconv"
+	"testing"
+
+	"golang.org/x/text/language"
+	"golang.org/x/text/message"
+	textnumber "golang.org/x/text/number"
+)
 
 // TestParts: hundredths of a currency, and the toman, which is ten rials and has no code.
 func TestParts(t *testing.T) {
@@ -42,6 +49,44 @@ func TestFils(t *testing.T) {
 		"ar-BH": "0.050", "en": "", "ar": "", "de-DE": ""} {
 		if got, ok := NewReader(lang).Parse("50 fils"); got.Amount != want || ok != (want != "") {
 			t.Errorf("in %s: %+v, want %q", lang, got, want)
+		}
+	}
+}
+
+// TestMils: with a thousand parts, a comma may begin a fraction of three digits. It does where the
+// page's language or the currency's country writes it so. A page for another country may not.
+func TestMils(t *testing.T) {
+	for _, c := range []struct{ text, lang, want string }{
+		{"12,500 TND", "", "12.500"}, {"12,500 TND", "en", "12.500"}, {"LYD 35,000", "", "35.000"},
+		{"LYD 35,000", "en", "35.000"}, {"12,500 د.ت", "ar", "12.500"},
+		{"35,000 د.ل", "ar", "35.000"}, {"12,500 DT", "fr", "12.500"},
+		{"12,500 TND", "ar-TN", "12.500"}, {"12,500 TND", "en-TN", "12.500"},
+		{"35,000 LYD", "ar-LY", "35.000"},
+		{"12,500 TND", "fr-FR", "12.500"}, {"12,500 TND", "en-US", "12500"},
+		{"35,000 LYD", "en-GB", "35000"}, {"12,500 TND", "ar-SA", "12500"},
+		{"12,500 TND", "ar-LY", "12.500"}, {"12.500 TND", "en-US", "12.500"},
+		{"1,250,500 TND", "en", "1250500"}, {"1.250,500 TND", "", "1250.500"},
+		{"12,500 KWD", "", "12500"}, {"12,500 KWD", "en", "12500"}, {"12,500 د.ك", "ar", "12500"},
+		{"12,500 BHD", "ar-BH", "12500"}, {"12,500 JOD", "en-JO", "12500"},
+		{"12,500 OMR", "ar", "12500"}, {"12,500 KWD", "fr", "12.500"},
+		{"12,500 JOD", "de", "12.500"}, {"12.500 OMR", "ar", "12.500"},
+		{"12,500 IQD", "ar", "12500"}, {"12,500 DZD", "ar-DZ", "12500"},
+		{"12,500 MAD", "fr", "12500"},
+	} {
+		if got, _ := NewReader(c.lang).Parse(c.text); got.Amount != c.want {
+			t.Errorf("%q in %q is read as %+v, want %s", c.text, c.lang, got, c.want)
+		}
+	}
+	for _, code := range []string{"BHD", "JOD", "KWD", "LYD", "OMR", "TND"} {
+		for _, lang := range places {
+			for _, whole := range []int{1, 12, 999, 1299} {
+				text := message.NewPrinter(language.MustParse(lang)).Sprint(code, " ",
+					textnumber.Decimal(float64(whole)+0.5, textnumber.Scale(3)))
+				want := strconv.Itoa(whole) + ".500"
+				if got, _ := NewReader(lang).Parse(text); got.Amount != want {
+					t.Errorf("%q in %s is read as %+v, want %s", text, lang, got, want)
+				}
+			}
 		}
 	}
 }

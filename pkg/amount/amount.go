@@ -4,14 +4,16 @@
 //
 // In money, a single comma or point before exactly three digits separates thousands, since money
 // has no thousandths. But it begins a fraction after a lone zero, and in currencies with a thousand
-// parts (CLDR). It also does in prices of fuel and electricity, which have fractions of cents. A
-// word after an amount may multiply it (12k, 3 Mio. €, 2 lakh) or make it hundredths (99 ct).
-// Percentages, and factors with several meanings such as a billion or a lone m, make no amount. For
-// a range, the lower amount is read. Of several amounts, the first one with a currency counts. It
-// must not be a unit price, as in (5,98 €/kg), or one of several payments, as in 3 x 5 €. A word
-// that marks today's price takes precedence. Two digits after an amount are its cents if they are
-// raised ($12⁹⁹) or nothing else is there (12 € 99). For other numbers, the page's language decides
-// what a comma and a point mean.
+// parts (CLDR). It also does in prices of fuel and electricity, which have fractions of cents. With
+// a thousand parts, a comma means what it does in the page's language or the currency's country. So
+// 12,500 TND is a fraction, but not 12,500 KWD. A word after an amount may multiply it (12k, 3 Mio.
+// €, 2 lakh) or divide it (99 ct, 500 millimes). Percentages, and factors with several meanings
+// such as a billion or a lone m, make no amount. For a range, the lower amount is read. What only
+// one end says counts for both: 10-20K USD, 50–99 ct. Of several amounts, the first one with a
+// currency counts. It must not be a unit price, as in (5,98 €/kg), or one of several payments, as
+// in 3 x 5 €. A word that marks today's price takes precedence. Two digits after an amount are its
+// cents if they are raised ($12⁹⁹) or nothing else is there (12 € 99). For other numbers, the
+// page's language decides what a comma and a point mean.
 package amount
 
 import (
@@ -66,8 +68,10 @@ type candidate struct {
 	spelling *spelling
 	code     string
 	unit     string // for a unit price; "": not one
-	linked   bool   // the next candidate is the upper end of a range
+	upper    int    // where the number begins that a range sign joins to it; 0: none
+	linked   bool   // the next candidate is the upper end of its range
 	power    int    // of ten, by which a word after it has multiplied it
+	vague    bool   // a word after it makes it another amount, uncertain which
 	doubt    bool   // its cents may be a separate number
 	today    bool   // a word before it marks it as today's
 }
@@ -135,71 +139,47 @@ func (r Reader) candidates(text string, found []candidate) (list []candidate, nu
 		if more && c.join(text, last, next) {
 			next, more = nextNumber(text, c.end)
 		}
-		until := len(text)
+		until, end := len(text), ""
 		if more {
-			until = next.start
+			until, end = next.start, text[next.end:]
 		}
 		before, after := text[last:c.start], text[c.end:until]
-		factored := c.isFactored(after)
-		if factored {
-			c.power, after = powerOf(after)
+		low := lowOf(found, c)
+		if low != nil {
+			before = withoutCurrency(before) // it is the lower end's
+		}
+		if r.isLakh(low, before, after) {
+			after = "lakh" + strings.TrimLeft(after, " ")[1:]
+		}
+		if c.isFactored(after) {
+			after = c.multiply(before, after, end)
 		}
 		if c.whole != "" && !isShare(before, after) && !isScaledBefore(before) &&
-			!isOdd(c, before, after) && !isOther(before) &&
-			(!factored || c.power > 0 && c.multiply(c.power)) {
+			!isOdd(c, before, after) && !isOther(before) {
 			r.name(&c, before, ownPart(text, after, next, more))
 			if last > 0 && isPartly(before) {
 				c.unit = "?"
 				found = withoutTimes(found, last)
 			}
-			if (c.spelling != nil || !isPart(before) && !isMoment(text, c.number)) &&
-				(c.spelling != nil || !c.isMinor(after) || c.divide()) {
-				c.linked, c.today = more && isRange(after),
-					isToday(before) && !c.isZero()
+			if c.spelling == nil {
+				after = r.divide(&c, after)
+			}
+			if c.spelling != nil || !isPart(before) && !isMoment(text, c.number) {
+				if more && isRange(after) {
+					c.upper = next.start
+				}
+				c.today = isToday(before) && !c.isZero()
 				found = append(found, c)
 			}
 		}
 		last, n, ok = c.end, next, more
 	}
-	if isHalfFactored(found) || isDayOfMonth(text, found) {
+	r.link(found)
+	found = slices.DeleteFunc(found, func(c candidate) bool { return c.vague })
+	if isDayOfMonth(text, found) {
 		return nil, numbers
 	}
-	for i := len(found) - 1; i >= 0; i-- { // 10–20 €
-		c := &found[i]
-		if c.linked = c.linked && i+1 < len(found) && r.isLess(*c, found[i+1]); c.linked &&
-			c.spelling == nil {
-			c.spelling, c.code = found[i+1].spelling, found[i+1].code
-		}
-	}
 	return found, numbers
-}
-
-// isHalfFactored reports whether only the end of a range has a factor, which may be meant for both:
-// 1–2 million.
-func isHalfFactored(found []candidate) bool {
-	for i := 1; i < len(found); i++ {
-		if found[i-1].linked && found[i-1].power == 0 && found[i].power > 0 {
-			return true
-		}
-	}
-	return false
-}
-
-// isDayOfMonth reports whether an apparent range is a date: 25-09.
-func isDayOfMonth(text string, found []candidate) bool {
-	return len(found) == 2 && found[0].linked && found[0].spelling == nil &&
-		found[1].spelling == nil && text[found[1].start] == '0' &&
-		found[1].end == found[1].start+2
-}
-
-// isLess compares amounts.
-func (r Reader) isLess(a, b candidate) bool {
-	left, _, _ := strings.Cut(r.amount(a), ".")
-	right, _, _ := strings.Cut(r.amount(b), ".")
-	if len(left) != len(right) {
-		return len(left) < len(right)
-	}
-	return r.amount(a) < r.amount(b)
 }
 
 // isFactored reports whether the text after an amount multiplies it, and is not its currency.
@@ -234,6 +214,9 @@ func isPart(before string) bool {
 func (r Reader) name(c *candidate, before, after string) {
 	left, rest := beside(before, false)
 	right, unit := beside(after, true)
+	if !isRange(after) { // 12 € a 15 €
+		c.unit = unitOf(unit)
+	}
 	if left == nil && right == nil && c.spelling == nil {
 		return
 	}
@@ -253,7 +236,6 @@ func (r Reader) name(c *candidate, before, after string) {
 		}
 	}
 	c.code = r.code(c.spelling)
-	c.unit = unitOf(unit)
 }
 
 // between are the characters that may separate an amount and its currency.
@@ -341,31 +323,10 @@ func (r Reader) amount(c candidate) string {
 	case r.machine:
 		return c.json(c.sign == '.')
 	case code != "" && hasMils(code):
-		return c.json(c.sign == '.' || c.sign == r.place.decimal || c.sign == decimalOf(code))
+		return c.json(c.sign == '.' || c.sign == r.place.decimal ||
+			c.sign == decimalOf(code) && !r.place.abroad(code))
 	}
 	return c.json(fuels[c.unit] && len(c.whole) == 1)
-}
-
-// isRange reports whether two numbers are separated only by a range sign and currencies.
-func isRange(gap string) bool {
-	for _, sign := range []string{"–", "-", "~", "〜", "～", "to", "bis", "à", "até", "до", "do",
-		"till", "tot", "から", "al", "a"} {
-		before, after, ok := strings.Cut(gap, sign)
-		if !ok {
-			continue
-		}
-		for _, side := range []string{before, after} {
-			side = strings.Trim(side, " ")
-			if s, end := spellingAfter(side); s != nil {
-				side = strings.Trim(side[end:], " .")
-			}
-			ok = ok && side == ""
-		}
-		if ok {
-			return true
-		}
-	}
-	return false
 }
 
 // isNegative reports whether a text ends with a minus directly before a number, or before its
@@ -441,7 +402,8 @@ func Is(text string) bool {
 		return false
 	}
 	before, after := text[:c.start], text[c.end:]
-	if !ok || c.whole == "" || utf8.RuneCountInString(text) > 40 || isShare(before, after) {
+	if !ok || c.whole == "" || c.vague || utf8.RuneCountInString(text) > 40 ||
+		isShare(before, after) {
 		return false
 	}
 	letters := 0

@@ -20,7 +20,7 @@ import (
 const currencies = `
 AED د.إ درهم_إماراتي Dhs Dhs. AED.
 AFN ؋ Afs
-AMD ֏ դրամ
+AMD ֏ դրամ драм драмов
 AOA Kz
 ARS AR$ $AR ARS$
 AUD A$ AU$ AU_$ $AU AUD$
@@ -50,7 +50,7 @@ EGP ج.م جنيه E£ EG£ LE L.E. EGP.
 ETB ብር
 EUR € euro euros Eur EURO ευρώ евро eura eurų eiro eurot eur.
 GBP £ _pounds UK£ GB£ _quid
-GEL ₾ ლარი ლ lari
+GEL ₾ ლარი ლ lari лари
 GHS GH₵ GH¢ ₵ GH₡
 GTQ Q
 HKD HK$ HKD$ 港元 港幣 港币
@@ -263,8 +263,12 @@ func isWord(r rune) bool { return unicode.IsLetter(r) && r != utf8.RuneError }
 // place is what a page's language says about its numbers.
 type place struct {
 	currency string // of the language's country; "" if uncertain
+	region   string // of the language, if it names one; ""
 	decimal  byte   // decimal sign; 0 if unknown
 }
+
+// abroad reports whether a page is for another country than that of a currency.
+func (p place) abroad(code string) bool { return p.region != "" && p.region != code[:2] }
 
 // placeOf looks up a language: a tag of BCP 47, or with a _ as some pages write it.
 func placeOf(lang string) place {
@@ -278,6 +282,9 @@ func placeOf(lang string) place {
 	p := place{decimal: decimalIn(tag)}
 	if unit, sure := currency.FromTag(tag); sure >= language.Low {
 		p.currency = unit.String()
+	}
+	if region, sure := tag.Region(); sure == language.Exact {
+		p.region = region.String()
 	}
 	return p
 }
@@ -303,13 +310,7 @@ func hasMils(code string) bool {
 
 // decimalOf returns the decimal sign in the country of a currency.
 func decimalOf(code string) byte {
-	region, err := language.ParseRegion(code[:2])
-	if err != nil {
-		return 0
-	}
-	tag, err := language.Compose(region)
-	if err != nil {
-		return 0
-	}
-	return decimalIn(tag)
+	region := code[:2]
+	base, _ := language.Make("und-" + region).Base() // CLDR knows a country by its language
+	return decimalIn(language.Make(base.String() + "-" + region))
 }

@@ -9,8 +9,8 @@ import (
 )
 
 // join takes the digits after a number as its cents, if a space, a sign or a currency is in
-// between: 119. 95, 19:90 kr, 5€50 or 5 € 99 ct. If they may also be a separate number, as in $12
-// 99, the amount is in doubt.
+// between: 119. 95, 19:90 kr, 5€50 or 5 € 99 ct. A factor may be there, too: 1tr2, 2k5. If they may
+// also be a separate number, as in $12 99, the amount is in doubt.
 func (c *candidate) join(text string, last int, next number) bool {
 	if c.whole == "" || c.fraction != "" && c.sign == 0 {
 		return false
@@ -19,15 +19,48 @@ func (c *candidate) join(text string, last int, next number) bool {
 	if gap == " " && !isDigit(rune(cents[0])) { // 12 .99
 		gap, cents = " "+cents[:1], cents[1:]
 	}
-	if len(cents) > 2 || strings.Trim(cents, "0123456789") != "" ||
-		!c.isJoint(text[:c.start], last, gap, cents, text[next.end:]) {
+	if strings.Trim(cents, "0123456789") != "" {
+		return false
+	}
+	if (gap == "k" || gap == "tr") && c.fraction == "" && len(cents) <= 3 {
+		c.end, c.fraction, c.power = next.end, cents, powers[gap]
+		c.vague = !c.shift(c.power)
+		return true
+	}
+	after := text[next.end:]
+	digits := c.joinParts(text[last:c.start], gap, cents, after)
+	if digits == 0 && c.isJoint(text[:c.start], last, gap, cents, after) {
+		digits = 2
+	}
+	if digits == 0 {
 		return false
 	}
 	if c.sign != 0 {
 		c.whole, c.sign = c.whole+c.fraction, 0
 	}
-	c.end, c.fraction = next.end, strings.Repeat("0", 2-len(cents))+cents
+	c.end, c.fraction = next.end, strings.Repeat("0", digits-len(cents))+cents
 	return true
+}
+
+// joinParts looks for parts of a currency after an amount, and notes a currency in the gap. It
+// returns their digits: 2 for 5 € 99 ct, 3 for 5 KD 250 fils. 0: none.
+func (c *candidate) joinParts(before, gap, parts, after string) (digits int) {
+	sign := withoutAnd(strings.Trim(gap, " "))
+	named, _ := spellingBefore(strings.TrimRight(before, " "))
+	if sign != "" {
+		named = spellings[sign]
+	}
+	if named == nil {
+		return 0
+	}
+	digits, _, ok := candidate{number: number{whole: parts}}.minorAfter(after, named.code)
+	if !ok || digits < len(parts) {
+		return 0
+	}
+	if sign != "" {
+		c.spelling = named
+	}
+	return digits
 }
 
 // isJoint reports whether digits are the cents of the number before them, given the gap. It notes a
@@ -40,10 +73,6 @@ func (c *candidate) isJoint(before string, last int, gap, cents, after string) b
 	middle := spellings[sign]
 	alone := strings.Trim(before, " ") == ""
 	switch {
-	case (candidate{number: number{whole: cents}}).isMinor(after) &&
-		(middle != nil || sign == "" && left != nil):
-		c.spelling = middle
-		return true
 	case len(cents) != 2:
 		return false
 	case gap == ". " || gap == ", " || gap == " ." || gap == " ,":

@@ -7,37 +7,51 @@ import (
 	"shoal.dev/shoal/pkg/wordset"
 )
 
-// minors are words for hundredths of a currency after a number. A lone p is one, too, if it touches
-// one or two digits.
-var minors = wordset.Of("¢ ct cts cent cents centime centimes centavo centavos céntimo céntimos " +
-	"cêntimo cêntimos centesimi pence " +
-	"öre øre коп копеек копейки копійок groszy grosze haléřů")
+// Words for parts of a currency after a number.
+var (
+	// hundredths are the usual parts.
+	hundredths = wordset.Of("¢ ct cts cent cents centime centimes centavo centavos céntimo " +
+		"céntimos centésimo centésimos cêntimo cêntimos centesimi senttiä snt senti pence öre øre " +
+		"rappen коп копеек копейка копейки копійок копійки тиын groszy grosze haléřů haléře " +
+		"halierov bani стотинки stotinki kuruş qəpik თეთრი paise paisa halala halalas هللة " +
+		"piastres piasters قرش agorot אגורות sen satang สตางค์ pesewas")
+	// thousandths are the parts of dinars and of Oman's rial.
+	thousandths = wordset.Of("millime millimes مليم مليمات baisa baiza بيسة")
+	// fils are thousandths of dinars, but hundredths of the dirham.
+	fils = wordset.Of("fils فلس فلسا فلوس")
+)
 
-// isMinor reports whether the text after an amount makes it hundredths: 99 ct, 50p.
-func (c candidate) isMinor(after string) bool {
+// minorAfter returns how many digits the parts of a currency have that the text after a number
+// names, and the rest: 2 for 99 ct. 0 digits: uncertain. ok is false if the text names none. A lone
+// p or c counts if it touches one or two digits. code is the currency as far as known.
+func (c candidate) minorAfter(after, code string) (digits int, rest string, ok bool) {
 	word := strings.TrimLeft(after, " ")
-	end := strings.IndexFunc(word, func(r rune) bool { return !isWord(r) })
-	if end < 0 {
-		end = len(word)
-	}
+	end := len(firstWord(word))
 	if end == 0 && firstRune(word) == '¢' {
 		end = utf8.RuneLen('¢')
 	}
-	name := strings.ToLower(word[:end])
-	if name == "p" {
-		return word == after && c.fraction == "" && len(c.whole) <= 2
+	name, rest := strings.ToLower(word[:end]), word[end:]
+	switch {
+	case name == "p" || word[:end] == "c": // but 20C is a temperature
+		return 2, rest, word == after && c.fraction == "" && len(c.whole) <= 2
+	case thousandths[name], fils[name] && hasMils(code):
+		return 3, rest, true
+	case fils[name] && code != "AED":
+		return 0, rest, true
 	}
-	return minors[name]
+	return 2, rest, hundredths[name] || fils[name]
 }
 
-// divide moves a number's point two places to the left. It fails if the point is uncertain.
-func (n *number) divide() bool {
-	if n.sign != 0 || len(n.fraction)+2 > maxFraction {
-		return false
+// divide moves an amount's point to the left if the text after it names parts of a currency. It
+// returns the text after that word.
+func (r Reader) divide(c *candidate, after string) (rest string) {
+	digits, rest, ok := c.minorAfter(after, r.place.currency)
+	if !ok {
+		return after
 	}
-	whole := strings.Repeat("0", max(0, 3-len(n.whole))) + n.whole
-	n.whole, n.fraction = whole[:len(whole)-2], whole[len(whole)-2:]+n.fraction
-	return true
+	c.vague = c.vague || digits == 0 || !c.shift(-digits)
+	c.power -= digits
+	return rest
 }
 
 // isScaledBefore reports whether the word before a number multiplies it, as in Lakh 1.5.

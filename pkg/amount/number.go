@@ -176,7 +176,7 @@ var factors = wordset.Of("k m mn mio mrd mld mln mlrd mil bn b tsd thousand mill
 	"billion billions millionen milliarden " +
 	"tausend lakh lakhs crore crores cr тыс млн млрд тис tys mill miljoner miljoen miljard " +
 	"milhões milhão millón millones " +
-	"milioni miliardi milyon milyar juta jt ribu rb triệu tỷ nghìn")
+	"milioni miliardi milyon milyar juta jt ribu rb triệu tr tỷ nghìn")
 
 // powers are the powers of ten of unambiguous factors. A billion has nine zeros or twelve, and m
 // may be a metre.
@@ -185,39 +185,44 @@ var powers = map[string]int{"k": 3, "tsd": 3, "thousand": 3, "tausend": 3, "ты
 	"lakh": 5, "lakhs": 5, "mn": 6, "mio": 6, "mln": 6, "million": 6, "millions": 6, "millionen": 6,
 	"млн": 6, "miljoner": 6,
 	"miljoen": 6, "milhões": 6, "milhão": 6, "millón": 6, "millones": 6, "milioni": 6, "milyon": 6,
-	"juta": 6, "jt": 6, "triệu": 6,
+	"juta": 6, "jt": 6, "triệu": 6, "tr": 6,
 	"crore": 7, "crores": 7, "cr": 7, "bn": 9, "mrd": 9, "mld": 9, "mlrd": 9, "milliarden": 9,
 	"млрд": 9, "miljard": 9, "miliardi": 9,
 	"milyar": 9, "tỷ": 9}
 
-// powerOf returns the power of ten at the beginning of the text after a number, and the rest; 0 if
-// uncertain.
-func powerOf(after string) (power int, rest string) {
+// powerOf returns the power of ten of the factor at the beginning of the text after a number, and
+// the rest. It is not sure of a short word before anything but a currency: 18k gold, 5 mn walk.
+func powerOf(after string) (power int, rest string, sure bool) {
 	word := strings.TrimLeft(after, " ")
-	end := strings.IndexFunc(word,
-		func(r rune) bool { return !unicode.IsLetter(r) && !unicode.Is(unicode.M, r) })
-	if end < 0 {
-		end = len(word)
-	}
+	end := len(firstWord(word))
 	name, rest := strings.ToLower(word[:end]), strings.TrimPrefix(word[end:], ".")
-	if name == "k" && len(word) < len(after) { // 12 k
-		return 0, after
+	if (name == "k" || name == "tr") && len(word) < len(after) { // 12 k
+		return 0, rest, false
 	}
-	if s, _ := spellingAfter(strings.TrimLeft(rest, " ")); s == nil &&
-		utf8.RuneCountInString(name) < 3 && strings.Trim(rest, " ") != "" {
-		return 0, after // 18k gold, 5 mn walk
-	}
-	return powers[name], rest
+	s, _ := spellingAfter(strings.TrimLeft(rest, " "))
+	return powers[name], rest, powers[name] > 0 &&
+		(s != nil || utf8.RuneCountInString(name) > 2 || strings.Trim(rest, " ") == "")
 }
 
-// multiply moves a number's point to the right. It fails if the point is uncertain or the number
-// gets too long.
-func (n *number) multiply(power int) bool {
-	if n.sign != 0 || len(n.whole)+power > maxWhole {
+// firstWord returns the letters at the beginning of a text, with their marks.
+func firstWord(text string) string {
+	end := strings.IndexFunc(text,
+		func(r rune) bool { return !unicode.IsLetter(r) && !unicode.Is(unicode.M, r) })
+	if end < 0 {
+		return text
+	}
+	return text[:end]
+}
+
+// shift moves a number's point to the right, or to the left if places is negative. It fails if the
+// point is uncertain or the number gets too long.
+func (n *number) shift(places int) bool {
+	if n.sign != 0 || len(n.whole)+places > maxWhole || len(n.fraction)-places > maxFraction {
 		return false
 	}
-	digits := n.fraction + strings.Repeat("0", max(0, power-len(n.fraction)))
-	n.whole, n.fraction = n.whole+digits[:power], digits[power:]
+	whole := strings.Repeat("0", max(0, 1-places-len(n.whole))) + n.whole
+	digits := whole + n.fraction + strings.Repeat("0", max(0, places-len(n.fraction)))
+	n.whole, n.fraction = digits[:len(whole)+places], digits[len(whole)+places:]
 	return true
 }
 
@@ -227,7 +232,7 @@ const (
 )
 
 // hasFactor reports whether the text after a number multiplies it. If money is false, 5 m means
-// metres.
+// metres, and 2 tr floors.
 func hasFactor(after string, money bool) bool {
 	word := strings.TrimLeft(after, " ")
 	if word == "" {
@@ -238,19 +243,19 @@ func hasFactor(after string, money bool) bool {
 		!strings.ContainsRune(kiloUnits, firstRune(word[size:])) {
 		return true
 	}
-	end := strings.IndexFunc(word,
-		func(r rune) bool { return !unicode.IsLetter(r) && !unicode.Is(unicode.M, r) })
-	switch {
-	case end < 0:
-		end = len(word)
-	case unicode.Is(unicode.No, firstRune(word[end:])): // m²
+	end := len(firstWord(word))
+	if unicode.Is(unicode.No, firstRune(word[end:])) { // m²
 		return false
 	}
-	if end == 0 || end > 20 || !money && len(word) < len(after) &&
-		strings.EqualFold(word[:end], "m") {
-		return false
+	name := word[:end]
+	lower := strings.ToLower(name)
+	switch spaced := len(word) < len(after); lower {
+	case "m":
+		return money || !spaced
+	case "tr":
+		return name == lower && (money || !spaced) // 12 TR is meant as lira
 	}
-	return factors[strings.ToLower(word[:end])]
+	return factors[lower]
 }
 
 func firstRune(s string) rune {

@@ -18,7 +18,7 @@ func plain(text string) string {
 		switch {
 		case r < utf8.RuneSelf:
 			odd = odd || '\t' <= r && r <= '\r'
-			if r == '`' {
+			if r == '`' || r == '_' { // 1_000
 				return '\''
 			}
 			return r
@@ -49,7 +49,7 @@ func plain(text string) string {
 
 // isOfNumber reports whether a rune may be part of a number.
 func isOfNumber(r rune) bool {
-	return r == '.' || r == ',' || r == '\'' || r == '`' || unicode.IsDigit(r) ||
+	return r == '.' || r == ',' || r == '\'' || r == '`' || r == '_' || unicode.IsDigit(r) ||
 		unicode.IsSpace(r) || unicode.Is(unicode.Cf, r) || strings.ContainsRune(".,'", signs[r])
 }
 

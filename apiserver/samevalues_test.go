@@ -196,5 +196,5 @@ func isBeyond(code fault.Code) bool {
 	return strings.HasSuffix(string(code), "not_found") ||
 		slices.Contains([]fault.Code{fault.Unavailable, fault.LimitReached, fault.NameTaken,
 			fault.Unauthorized, fault.InvalidCursor, fault.SchemaGone,
-			fault.IdempotencyReused, fault.PricesChanged}, code)
+			fault.IdempotencyReused, fault.PricesChanged, fault.SettingsChanged}, code)
 }

@@ -83,6 +83,7 @@ const (
 	OtherServices         Code = "other_services"
 	ScraperChanged        Code = "scraper_changed"
 	PricesChanged         Code = "prices_changed"
+	SettingsChanged       Code = "settings_changed"
 	CustomerExists        Code = "customer_exists"
 	EmailTaken            Code = "email_taken"
 	PasskeyTaken          Code = "passkey_taken"
@@ -224,6 +225,7 @@ var catalog = map[Code]Entry{
 	OtherServices:         {409, "The log or row store is not the cluster's"},
 	ScraperChanged:        {409, "The scraper has changed in the meantime"},
 	PricesChanged:         {409, "The prices have changed in the meantime"},
+	SettingsChanged:       {409, "The settings have changed in the meantime"},
 	CustomerExists:        {409, "Already signed up"},
 	EmailTaken:            {409, "E-mail address taken"},
 	PasskeyTaken:          {409, "Passkey taken"},

@@ -72,7 +72,7 @@ type ServiceSettingsInput struct {
 	Uploads                   *UploadFigures    `json:"uploads" doc:"All limits of uploads"`
 	HistoryDays               *uint32           `json:"historyDays" min:"0" max:"36500" doc:"Days that an ended run stays in the history, 90 or more; 0: as each control plane was started. Older runs are removed for good within a day. The ledger stays"`
 	Plans                     []PlanOffer       `json:"plans" max:"16" doc:"The whole catalogue of legacy plans. STARTER has the lowest level and is free. Subscribers, also those in checkout, keep their price until their plan changes. Features and limits apply from the next call on"`
-	Revision                  uint64            `json:"revision" stamped:"true"`
+	Revision                  uint64            `json:"revision" doc:"Revision of the settings that the admin has read; 409 if there is a newer one. 0 or missing: any"`
 	ChangedAt                 api.Time          `json:"changedAt" stamped:"true"`
 	ChangedBy                 string            `json:"changedBy" stamped:"true"`
 }
@@ -137,15 +137,15 @@ func (r Resource) putSettings() *operation.Operation {
 			"call on, and to runs under way. A page is charged if billing is on both when it " +
 			"is dispatched and when it comes back. So pages under way become free once billing " +
 			"is off, and pages dispatched meanwhile stay free. Servers started without rate " +
-			"limits ignore the rates. No rate locks operators out of this call. A restore does " +
-			"not change the settings.",
-		Access: auth.Admin, Rate: limits.Settings,
+			"limits ignore the rates. No rate locks operators out of this call. A body that " +
+			"changes nothing makes no new revision. A restore does not change the settings.",
+		Access: auth.Admin, Rate: limits.Settings, Errors: []fault.Code{fault.SettingsChanged},
 	}, func(ctx context.Context, from *operation.Caller, in *struct {
 		Body ServiceSettingsInput `body:"json"`
 	}) (ServiceSettings, error) {
 		change := client.PutSettings{By: from.Subject,
 			Threshold: in.Body.LowBalanceThresholdMicros, SignUp: in.Body.SignUpEnabled,
-			HistoryDays: in.Body.HistoryDays}
+			HistoryDays: in.Body.HistoryDays, Revision: in.Body.Revision}
 		if on := in.Body.WalletBillingEnabled; on != nil {
 			off := !*on
 			change.BillingOff = &off

@@ -27,6 +27,13 @@ func set(name, body string, has map[string]any) apitest.Scenario {
 		Status: 200, Has: has}
 }
 
+// late is a PUT of settings by an admin who has read others than today's.
+func late(name, body string) apitest.Scenario {
+	bad := set(name, body, map[string]any{"errors.0.field": "revision"})
+	bad.Status, bad.Code = 409, "settings_changed"
+	return bad
+}
+
 func TestSettings(t *testing.T) {
 	s := apitest.Start(t)
 	at := "2026-01-02T03:04:05.000Z"
@@ -53,10 +60,14 @@ func TestSettings(t *testing.T) {
 			"rates.read": "5/1h", "rates.mint": "7/1m30s", "revision": 1, "changedAt": at,
 			"changedBy": "root"}),
 		set("others", `{"lowBalanceThresholdMicros": 0, "customerRates": {"run": "9/1m"},
-			"revision": 77, "changedAt": "2020-01-01T00:00:00.000Z", "changedBy": "eve"}`,
+			"revision": 1, "changedAt": "2020-01-01T00:00:00.000Z", "changedBy": "eve"}`,
 			map[string]any{"walletBillingEnabled": false, "rates.run": "20/1m",
 				"customerRates.run": "9/1m", "lowBalanceThresholdMicros": 0, "revision": 2}),
-		set("fewer", `{"rates": {}}`, map[string]any{"rates": map[string]any{},
+		late("of an older revision", `{"rates": {}, "revision": 1}`),
+		late("of a newer revision", `{"rates": {}, "revision": 77}`),
+		set("again", `{"customerRates": {"run": "9/1m"}, "revision": 1}`, map[string]any{
+			"revision": 2, "changedBy": "root"}),
+		set("fewer", `{"rates": {}, "revision": 0}`, map[string]any{"rates": map[string]any{},
 			"customerRates.run": "9/1m", "revision": 3}),
 		set("history", `{"historyDays": 90}`, map[string]any{"historyDays": 90, "revision": 4}),
 		set("of it nothing", `{"historyDays": null}`, map[string]any{"historyDays": 90,

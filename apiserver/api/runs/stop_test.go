@@ -6,6 +6,7 @@ import (
 
 	"shoal.dev/shoal/apiserver/internal/apitest"
 	"shoal.dev/shoal/controlplane/client"
+	"shoal.dev/shoal/controlplane/client/clienttest"
 	"shoal.dev/shoal/pkg/ids"
 	"shoal.dev/shoal/pkg/model"
 )
@@ -88,6 +89,38 @@ func (r *rig) launch(t *testing.T, scraper ids.ID) ids.ID {
 	}
 	r.Client.Dispatch(t, id, 0)
 	return id
+}
+
+// TestStopWithoutKeysLeft: customers that have used up their idempotency keys can still stop runs.
+func TestStopWithoutKeysLeft(t *testing.T) {
+	r := start(t)
+	scraper := r.newScraper(t, "shop", "https://shop.test/")
+	path := "/api/scraper/" + scraper.String()
+	run := r.Call(t, apitest.Scenario{As: apitest.User, Do: "POST " + path + "/run"})
+	id, err := ids.Parse(run.Text("jobId"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	r.Client.Spoil(t, func(tx *clienttest.Tx) {
+		c := *tx.Customer("alice")
+		c.Claims = 10_000
+		tx.PutCustomer(&c)
+	})
+	r.Run(t, apitest.Scenario{Name: "run", As: apitest.User, Do: "POST " + path + "/run",
+		Header: key("run"), Status: 429, Code: "idempotency_keys_exhausted"})
+	stop := apitest.Scenario{Name: "stop", As: apitest.User, Do: "POST " + path + "/stop",
+		Header: key("s"), Status: 200}
+	answered := make(chan struct{})
+	go func() {
+		defer close(answered)
+		r.Run(t, stop)
+	}()
+	r.await(t, id, func(j *client.Job) bool { return j.State == model.Stopped })
+	r.Client.CloseRun(t, id)
+	<-answered
+	r.Run(t, stop, apitest.Scenario{Name: "stop the group", As: apitest.User,
+		Do: "POST /api/scraper/group/" + r.group.String() + "/stop", Header: key("g"),
+		Status: 200})
 }
 
 // A stop does not wait for a page that takes too long.

@@ -7,6 +7,7 @@ import (
 	"context"
 	"crypto/sha256"
 	"encoding/hex"
+	"errors"
 	"fmt"
 	"log/slog"
 	"net/netip"
@@ -117,10 +118,15 @@ type Opened struct {
 var (
 	// guessesOfAddress limits guesses from one network, at all accounts.
 	guessesOfAddress = cache.Limit{Count: 30, Per: 15 * time.Minute}
+	// guessesOfSite limits guesses from the 65,536 networks of an IPv6 /48 together.
+	guessesOfSite = cache.Limit{Count: 300, Per: 15 * time.Minute}
 	// guessesHere limits guesses from one network or known device, at one account.
 	guessesHere = cache.Limit{Count: 10, Per: 15 * time.Minute}
 	// guessesOfStrangers limits guesses at one account from everywhere except its known devices.
 	guessesOfStrangers = cache.Limit{Count: 100, Per: time.Hour}
+	// guessesOfDevices limits guesses from all known devices of one account, as their hashes are
+	// served first.
+	guessesOfDevices = cache.Limit{Count: 100, Per: time.Hour}
 )
 
 var errWrong = fault.New(fault.Unauthorized, "the e-mail address or the password is wrong")
@@ -147,14 +153,19 @@ func (s *Service) SignIn(ctx context.Context, a Attempt) (opened Opened, retry t
 	if account != nil {
 		hash, event.Customer = account.Password, account.Customer
 	}
-	if retry := s.takeGuess(ctx, a, account); retry > 0 {
+	retry, queue := s.takeGuess(ctx, a, account)
+	if retry > 0 {
 		event.Outcome = TooOften
-		return Opened{}, retry, s.tooOften(retry)
+		return Opened{}, retry, fault.New(fault.RateLimited,
+			"too many attempts to sign in: try again in %s. %s", wait(retry), s.otherWays())
 	}
 	if auth.IsMark(hash) { // without a password it takes as long as with one
 		account, hash = nil, s.decoy
 	}
-	right, err := s.hashes.matches(ctx, hash, a.Password)
+	right, err := s.hashes.matches(ctx, queue, hash, a.Password)
+	if errors.Is(err, errBusy) {
+		return Opened{}, 0, fault.New(fault.Unavailable, "%s. %s", errBusy.Detail, s.otherWays())
+	}
 	if err != nil {
 		return Opened{}, 0, err
 	}
@@ -190,41 +201,53 @@ func as(ctx context.Context, account *client.Account) context.Context {
 }
 
 // takeGuess takes one guess from each bucket that applies. It returns how long to wait, 0 if the
-// guess is allowed. Unknown addresses have buckets like known ones.
-func (s *Service) takeGuess(ctx context.Context, a Attempt, account *client.Account) time.Duration {
-	network := forwarded.Holder(a.Address)
-	sum := sha256.Sum256([]byte(strings.ToLower(a.Email)))
-	at := hex.EncodeToString(sum[:])
-	take := func(bucket string, limit cache.Limit) time.Duration {
-		v := s.Limiter.TakeCall(ctx, "sign-in "+bucket, limit)
-		if v.Allowed {
-			return 0
-		}
-		return max(v.Retry, time.Second)
-	}
+// guess is allowed, and the queue of its hash. Unknown addresses have buckets like known ones.
+func (s *Service) takeGuess(ctx context.Context, a Attempt, account *client.Account) (
+	retry time.Duration, queue int) {
 	if account != nil {
 		if name, known := s.knows(a.Device, account.ID); known {
-			return take("device "+name, guessesHere)
+			return s.take(ctx,
+				bucket{"sign-in device " + name, guessesHere},
+				bucket{"sign-in devices of " + account.ID.String(), guessesOfDevices}), ofKnown
 		}
 	}
-	if retry := take("from "+network, guessesOfAddress); retry > 0 {
-		return retry
+	network := "sign-in from " + forwarded.Holder(a.Address)
+	sum := sha256.Sum256([]byte(strings.ToLower(a.Email)))
+	at := hex.EncodeToString(sum[:])
+	buckets := []bucket{{network, guessesOfAddress}}
+	if site := forwarded.Site(a.Address); site != "" {
+		buckets = append(buckets, bucket{"sign-in from " + site, guessesOfSite})
 	}
-	if retry := take("from "+network+" at "+at, guessesHere); retry > 0 {
-		return retry
-	}
-	return take("at "+at, guessesOfStrangers)
+	buckets = append(buckets, bucket{network + " at " + at, guessesHere},
+		bucket{"sign-in at " + at, guessesOfStrangers})
+	return s.take(ctx, buckets...), ofStrangers
 }
 
-// tooOften refuses a guess. Guesses of others may have used up the limit, so it says how a person
-// gets in without waiting. A passkey cannot be guessed. A link makes the browser a known device.
-func (s *Service) tooOften(retry time.Duration) error {
+// bucket names what a limit counts.
+type bucket struct {
+	name  string
+	limit cache.Limit
+}
+
+// take takes one use from each bucket, up to the first that is empty. It returns how long to wait
+// for that one, 0 if there is none.
+func (s *Service) take(ctx context.Context, buckets ...bucket) time.Duration {
+	for _, b := range buckets {
+		if v := s.Limiter.TakeCall(ctx, b.name, b.limit); !v.Allowed {
+			return max(v.Retry, time.Second)
+		}
+	}
+	return 0
+}
+
+// otherWays says how a person gets in without waiting, while others guess or flood. A passkey
+// cannot be guessed. A link makes the browser a known device.
+func (s *Service) otherWays() string {
 	from := "an administrator"
 	if s.SendsLetters() {
 		from = "an e-mail"
 	}
-	return fault.New(fault.RateLimited, "too many attempts to sign in: try again in %s. Or use a "+
-		"passkey now, or set a new password with a link from %s", wait(retry), from)
+	return "Or use a passkey now, or set a new password with a link from " + from
 }
 
 // wait formats a duration for people.

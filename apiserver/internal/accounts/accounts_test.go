@@ -5,7 +5,9 @@ import (
 	"fmt"
 	"log/slog"
 	"net/netip"
+	"runtime"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -27,6 +29,7 @@ type rig struct {
 	t      *testing.T
 	clock  *clock.Manual
 	state  *clienttest.Client
+	mu     sync.Mutex
 	counts map[Outcome]int
 }
 
@@ -37,7 +40,11 @@ func newRig(t *testing.T) *rig {
 	r.state = clienttest.New(t, r.clock)
 	r.Service = New(Config{HashKiB: 64, Client: r.state, Limiter: cache.NewLocal(r.clock),
 		Clock: r.clock, IDs: ids.Random{Now: r.clock.Now}, DeviceKey: []byte("key"),
-		Logger: slog.New(slog.DiscardHandler), Count: func(o Outcome) { r.counts[o]++ }})
+		Logger: slog.New(slog.DiscardHandler), Count: func(o Outcome) {
+			r.mu.Lock()
+			defer r.mu.Unlock()
+			r.counts[o]++
+		}})
 	if _, err := r.Create(t.Context(), NewAccount{Email: email, Password: password,
 		Customer: "ann"}); err != nil {
 		t.Fatal(err)
@@ -163,21 +170,21 @@ func TestHashes(t *testing.T) {
 		t.Error("two hashes have one salt")
 	}
 	decoy := h.decoy()
-	if right, err := h.matches(t.Context(), decoy, password); right || err != nil ||
+	if right, err := h.matches(t.Context(), ofKnown, decoy, password); right || err != nil ||
 		len(decoy) != len(hash) || h.decoy() == decoy {
 		t.Errorf("%s is no decoy of %s: %v %v", decoy, hash, right, err)
 	}
 	// made with another cost by the reference's command line
 	known := "$argon2id$v=19$m=64,t=1,p=1$c29tZXNhbHQ$"
 	for text, right := range map[string]bool{password: true, "wrong": false, "": false} {
-		if got, err := h.matches(t.Context(), hash, text); got != right || err != nil {
+		if got, err := h.matches(t.Context(), ofKnown, hash, text); got != right || err != nil {
 			t.Errorf("%q: %v %v", text, got, err)
 		}
 	}
 	for _, bad := range []string{"", "x", known, strings.Replace(hash, "argon2id", "argon2i", 1),
 		strings.Replace(hash, "v=19", "v=16", 1), strings.Replace(hash, "t=3", "t=0", 1),
 		strings.Replace(hash, "p=1$", "p=1$!", 1), hash + "!"} {
-		if right, err := h.matches(t.Context(), bad, password); err == nil || right {
+		if right, err := h.matches(t.Context(), ofKnown, bad, password); err == nil || right {
 			t.Errorf("%s is a hash", bad)
 		}
 	}
@@ -186,9 +193,7 @@ func TestHashes(t *testing.T) {
 // The queue of waiting hashes is bounded.
 func TestHashesAreBounded(t *testing.T) {
 	h := newHasher(64)
-	for range cap(h.places) {
-		h.places <- struct{}{} // all places are taken
-	}
+	places := h.takePlaces()
 	ctx, cancel := context.WithCancel(t.Context())
 	defer cancel()
 	failed := make(chan error, maxWaiting)
@@ -198,11 +203,7 @@ func TestHashesAreBounded(t *testing.T) {
 			failed <- err
 		}()
 	}
-	for h.waiting.Load() < maxWaiting {
-		if t.Context().Err() != nil {
-			t.Fatal("they do not wait")
-		}
-	}
+	h.awaitWaiting(t, ofKnown, maxWaiting)
 	if _, err := h.make(ctx, password); fault.CodeOf(err) != fault.Unavailable {
 		t.Errorf("one more: %v", err)
 	}
@@ -212,9 +213,131 @@ func TestHashesAreBounded(t *testing.T) {
 			t.Errorf("given up: %v", err)
 		}
 	}
-	<-h.places
+	for range places {
+		h.leave()
+	}
 	if _, err := h.make(t.Context(), password); err != nil {
 		t.Errorf("afterwards: %v", err)
+	}
+	if h.places != places {
+		t.Errorf("%d places are left of %d", h.places, places)
+	}
+}
+
+// takePlaces takes all places and returns how many there are.
+func (h *hasher) takePlaces() int {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	places := h.places
+	h.places = 0
+	return places
+}
+
+// awaitWaiting waits until so many wait in a queue.
+func (h *hasher) awaitWaiting(t *testing.T, queue, want int) {
+	t.Helper()
+	for {
+		h.mu.Lock()
+		waiting := len(h.queues[queue])
+		h.mu.Unlock()
+		if waiting == want {
+			return
+		}
+		if t.Context().Err() != nil {
+			t.Fatalf("%d wait, want %d", waiting, want)
+		}
+		runtime.Gosched()
+	}
+}
+
+// TestKnownDevicesPassAFlood: while guesses from many networks fill the queue, a known device gets
+// in, before those that wait. Others learn which ways there are.
+func TestKnownDevicesPassAFlood(t *testing.T) {
+	r := newRig(t)
+	opened, code := r.try("192.0.2.1", email, password, "")
+	if code != "" {
+		t.Fatal(code)
+	}
+	places, flood := r.hashes.takePlaces(), make(chan fault.Code, maxWaiting)
+	for n := range maxWaiting {
+		go func() {
+			_, code := r.try(fmt.Sprintf("2001:db8:0:%x::1", n), fmt.Sprint(n, "@x.test"), "wrong",
+				"")
+			flood <- code
+		}()
+	}
+	r.hashes.awaitWaiting(t, ofStrangers, maxWaiting)
+	_, _, err := r.SignIn(t.Context(), Attempt{Email: email, Password: password,
+		Address: netip.MustParseAddr("192.0.2.1")})
+	if fault.CodeOf(err) != fault.Unavailable || !strings.Contains(err.Error(), "passkey") ||
+		!strings.Contains(err.Error(), "link") {
+		t.Errorf("an unknown browser: %v", err)
+	}
+	known := make(chan fault.Code)
+	go func() {
+		_, code := r.try("192.0.2.1", email, password, opened.Device)
+		known <- code
+	}()
+	r.hashes.awaitWaiting(t, ofKnown, 1)
+	r.hashes.mu.Lock()
+	r.hashes.pass()
+	if n := len(r.hashes.queues[ofStrangers]); n != maxWaiting {
+		t.Errorf("%d guesses wait for the next place", n)
+	}
+	r.hashes.mu.Unlock()
+	if code := <-known; code != "" {
+		t.Errorf("the known device: %q", code)
+	}
+	for range places - 1 {
+		r.hashes.leave()
+	}
+	for range maxWaiting {
+		if code := <-flood; code != fault.Unauthorized {
+			t.Errorf("a guess that waited: %q", code)
+		}
+	}
+}
+
+// TestASiteGuessesAtMany: the networks of an IPv6 /48 share a limit. It is not for known devices.
+func TestASiteGuessesAtMany(t *testing.T) {
+	r := newRig(t)
+	opened, code := r.try("2001:db9::1", email, password, "")
+	if code != "" {
+		t.Fatal(code)
+	}
+	for n := range guessesOfSite.Count {
+		if _, code := r.try(fmt.Sprintf("2001:db8:0:%x::1", n), fmt.Sprint(n, "@x.test"), "wrong",
+			""); code != fault.Unauthorized {
+			t.Fatalf("guess %d: %s", n, code)
+		}
+	}
+	for address, want := range map[string]fault.Code{"2001:db8:0:ffff::1": fault.RateLimited,
+		"2001:db8:1::1": "", "192.0.2.1": ""} {
+		if _, code := r.try(address, email, password, ""); code != want {
+			t.Errorf("from %s: %q", address, code)
+		}
+	}
+	if _, code := r.try("2001:db8:0:ffff::1", email, password, opened.Device); code != "" {
+		t.Errorf("a known device: %q", code)
+	}
+}
+
+// TestDevicesShareALimit: whoever collects known devices has no more guesses for it.
+func TestDevicesShareALimit(t *testing.T) {
+	r := newRig(t)
+	account := r.state.View().AccountByEmail(email).ID
+	for n := range guessesOfDevices.Count {
+		if _, code := r.try("192.0.2.1", email, "wrong", r.newDevice(account)); code !=
+			fault.Unauthorized {
+			t.Fatalf("guess %d: %s", n, code)
+		}
+	}
+	if _, code := r.try("192.0.2.1", email, password, r.newDevice(account)); code !=
+		fault.RateLimited {
+		t.Errorf("one more: %q", code)
+	}
+	if _, code := r.try("192.0.2.1", email, password, ""); code != "" {
+		t.Errorf("an unknown browser: %q", code)
 	}
 }
 

@@ -49,7 +49,7 @@ func (s *Service) prove(ctx context.Context, p *auth.Principal, c *Change) (
 	event := Event{Outcome: TooOften, Email: account.Email, Customer: account.Customer,
 		Address: c.Address}
 	ctx = as(ctx, account)
-	if retry := s.takeGuess(ctx, Attempt{Email: account.Email, Address: c.Address,
+	if retry, _ := s.takeGuess(ctx, Attempt{Email: account.Email, Address: c.Address,
 		Device: c.Device}, account); retry > 0 {
 		s.note(ctx, event)
 		return nil, retry, fault.New(fault.RateLimited, "too many attempts: try again in %s",
@@ -57,7 +57,8 @@ func (s *Service) prove(ctx context.Context, p *auth.Principal, c *Change) (
 	}
 	right := false
 	if utf8.RuneCountInString(c.Current) <= maxPassword {
-		if right, err = s.hashes.matches(ctx, account.Password, c.Current); err != nil {
+		if right, err = s.hashes.matches(ctx, ofKnown, account.Password,
+			c.Current); err != nil {
 			return nil, 0, err
 		}
 	}

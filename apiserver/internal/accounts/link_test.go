@@ -1,9 +1,11 @@
 package accounts
 
 import (
+	"net/netip"
 	"strings"
 	"testing"
 
+	"shoal.dev/shoal/pkg/fault"
 	"shoal.dev/shoal/pkg/ids"
 )
 
@@ -38,5 +40,43 @@ func TestPublicAddresses(t *testing.T) {
 		if CheckPublic(bad) == nil {
 			t.Errorf("%s is taken", bad)
 		}
+	}
+}
+
+// TestLinksAreTriedAFewTimes: a link serves once. Until then its attempts are limited, as nothing
+// else limits the hashes that it causes.
+func TestLinksAreTriedAFewTimes(t *testing.T) {
+	r := newRig(t)
+	account := r.state.View().AccountByEmail(email).ID
+	to, _, err := r.HandLink(t.Context(), account)
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, link, _ := strings.Cut(to, "link=")
+	use := func() fault.Code {
+		_, _, err := r.UseLink(t.Context(), link, "a staple of batteries",
+			netip.MustParseAddr("192.0.2.1"))
+		if err != nil {
+			return fault.CodeOf(err)
+		}
+		return ""
+	}
+	places, answers := r.hashes.takePlaces(), make(chan fault.Code, usesOfLink.Count)
+	for range usesOfLink.Count {
+		go func() { answers <- use() }()
+	}
+	r.hashes.awaitWaiting(t, ofKnown, usesOfLink.Count)
+	if code := use(); code != fault.RateLimited {
+		t.Errorf("one more: %q", code)
+	}
+	for range places {
+		r.hashes.leave()
+	}
+	codes := map[fault.Code]int{}
+	for range usesOfLink.Count {
+		codes[<-answers]++
+	}
+	if codes[""] != 1 || codes[fault.Unauthorized] != usesOfLink.Count-1 {
+		t.Errorf("answered %v", codes)
 	}
 }

@@ -224,10 +224,9 @@ func (s *Service) SignInByPasskey(ctx context.Context, a *PasskeyAttempt) (opene
 		return Opened{}, 0, fmt.Errorf("read the state: %w", err)
 	}
 	// Guesses at passwords do not count here, so they lock no passkey out.
-	v := s.Limiter.TakeCall(ctx, "passkeys from "+forwarded.Holder(a.Address), guessesOfAddress)
-	if !v.Allowed {
+	if retry = s.take(ctx, bucket{"passkeys from " + forwarded.Holder(a.Address),
+		guessesOfAddress}); retry > 0 {
 		event.Outcome = TooOften
-		retry = max(v.Retry, time.Second)
 		return Opened{}, retry, fault.New(fault.RateLimited,
 			"too many attempts with passkeys: try again in %s, or use the password", wait(retry))
 	}

@@ -9,8 +9,9 @@ import (
 	"fmt"
 	"runtime"
 	"runtime/metrics"
+	"slices"
 	"strings"
-	"sync/atomic"
+	"sync"
 	"unicode/utf8"
 
 	"golang.org/x/crypto/argon2"
@@ -34,45 +35,86 @@ const (
 	maxPassword = 256
 )
 
-// maxWaiting is how many hashes may wait for their turn.
+// maxWaiting is how many hashes may wait for their turn in each queue.
 const maxWaiting = 64
 
-// hasher makes few hashes at a time: each takes 64 MiB, and a core for a tenth of a second.
+// hasher makes few hashes at a time: each takes 64 MiB, and a core for a tenth of a second. Those
+// of people known to the service are served first, so no flood of strangers keeps them waiting.
 type hasher struct {
-	kib     uint32
-	places  chan struct{}
-	waiting atomic.Int64
+	kib uint32
+
+	mu     sync.Mutex
+	places int // that are free
+	queues [2][]chan struct{}
 }
 
+// The queues of a hasher, in the order in which they are served.
+const (
+	ofKnown     = iota // whoever has a known device, a session or a link
+	ofStrangers        // guesses from anywhere
+)
+
 func newHasher(kib int) *hasher {
-	return &hasher{kib: uint32(cmp.Or(kib, usualKiB)),
-		places: make(chan struct{}, max(1, runtime.GOMAXPROCS(0)/2))}
+	return &hasher{kib: uint32(cmp.Or(kib, usualKiB)), places: max(1, runtime.GOMAXPROCS(0)/2)}
 }
 
 var errBusy = fault.New(fault.Unavailable, "too many are signing in; try again in a few seconds")
 
 // enter waits for a place. If the queue is full it fails, so a flood takes no more memory.
-func (h *hasher) enter(ctx context.Context) (leave func(), err error) {
-	if h.waiting.Add(1) > maxWaiting {
-		h.waiting.Add(-1)
-		return nil, errBusy
+func (h *hasher) enter(ctx context.Context, queue int) error {
+	h.mu.Lock()
+	if h.places > 0 { // then nobody waits
+		h.places--
+		h.mu.Unlock()
+		return nil
 	}
-	defer h.waiting.Add(-1)
+	if len(h.queues[queue]) == maxWaiting {
+		h.mu.Unlock()
+		return errBusy
+	}
+	turn := make(chan struct{})
+	h.queues[queue] = append(h.queues[queue], turn)
+	h.mu.Unlock()
 	select {
-	case h.places <- struct{}{}:
-		return func() { <-h.places }, nil
+	case <-turn:
+		return nil
 	case <-ctx.Done():
-		return nil, errBusy
 	}
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if at := slices.Index(h.queues[queue], turn); at >= 0 {
+		h.queues[queue] = slices.Delete(h.queues[queue], at, at+1)
+	} else {
+		h.pass() // its turn came meanwhile
+	}
+	return errBusy
+}
+
+// leave gives up a place.
+func (h *hasher) leave() {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	h.pass()
+}
+
+// pass hands a place to who waits longest in the first queue, or frees it.
+func (h *hasher) pass() {
+	for n, queue := range h.queues {
+		if len(queue) > 0 {
+			close(queue[0])
+			h.queues[n] = slices.Delete(queue, 0, 1)
+			return
+		}
+	}
+	h.places++
 }
 
 // make hashes a password with a new salt, in the form of the argon2 reference: $argon2id$…
 func (h *hasher) make(ctx context.Context, password string) (string, error) {
-	leave, err := h.enter(ctx)
-	if err != nil {
+	if err := h.enter(ctx, ofKnown); err != nil {
 		return "", err
 	}
-	defer leave()
+	defer h.leave()
 	salt := random(saltBytes)
 	return h.write(salt, sumOf(password, salt, hashPasses, h.kib, hashLanes, hashBytes)), nil
 }
@@ -94,7 +136,7 @@ func random(size int) []byte {
 }
 
 // matches says whether a hash is that of a password.
-func (h *hasher) matches(ctx context.Context, hash, password string) (bool, error) {
+func (h *hasher) matches(ctx context.Context, queue int, hash, password string) (bool, error) {
 	var version, kib, passes uint32
 	var lanes uint8
 	parts := strings.Split(hash, "$")
@@ -113,11 +155,10 @@ func (h *hasher) matches(ctx context.Context, hash, password string) (bool, erro
 	if err != nil || len(want) == 0 {
 		return false, fmt.Errorf("accounts: a hash's sum: %w", err)
 	}
-	leave, err := h.enter(ctx)
-	if err != nil {
+	if err := h.enter(ctx, queue); err != nil {
 		return false, err
 	}
-	defer leave()
+	defer h.leave()
 	got := sumOf(password, salt, passes, kib, lanes, uint32(len(want)))
 	return subtle.ConstantTimeCompare(got, want) == 1, nil
 }

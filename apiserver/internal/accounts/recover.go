@@ -31,6 +31,9 @@ func (s *Service) SendsLetters() bool { return s.Mails && s.Links.Public != "" }
 // newAccounts limits the accounts that people make for themselves from one network.
 var newAccounts = cache.Limit{Count: 5, Per: 24 * time.Hour}
 
+// usesOfLink limits attempts with one link, as their hashes are served first.
+var usesOfLink = cache.Limit{Count: 10, Per: 15 * time.Minute}
+
 // SignsUp says whether people may make accounts for themselves.
 func (s *Service) SignsUp() bool { return s.SendsLetters() && s.Client.View().Settings().SignUp }
 
@@ -42,16 +45,15 @@ func (s *Service) SendLetter(ctx context.Context, f Asking) (retry time.Duration
 		return 0, fmt.Errorf("read the state: %w", err)
 	}
 	event := Event{Outcome: Asked, Email: f.Email, Address: f.Address}
-	bucket, known := "from "+forwarded.Holder(f.Address), false
+	from, known := "from "+forwarded.Holder(f.Address), false
 	if account := view.AccountByEmail(f.Email); account != nil {
 		if name, of := s.knows(f.Device, account.ID); of {
-			bucket, known = "device "+name, true
+			from, known = "device "+name, true
 		}
 	}
-	if v := s.Limiter.TakeCall(ctx, "letters "+bucket, letters); !v.Allowed {
+	if retry := s.take(ctx, bucket{"letters " + from, letters}); retry > 0 {
 		event.Outcome = TooOften
 		s.note(ctx, event)
-		retry := max(v.Retry, time.Second)
 		return retry, fault.New(fault.RateLimited, "too many letters were asked for: try again "+
 			"in %s", wait(retry))
 	}
@@ -104,15 +106,17 @@ func (s *Service) UseLink(ctx context.Context, link, password string, from netip
 	}
 	event := Event{Outcome: Recovered, Email: letter.Email, Customer: letter.Customer,
 		Address: from}
-	if letter.Account.IsZero() {
-		v := s.Limiter.TakeCall(ctx, "accounts from "+forwarded.Holder(from), newAccounts)
-		if !v.Allowed {
-			event.Outcome = TooOften
-			s.note(ctx, event)
-			retry := max(v.Retry, time.Second)
-			return Used{}, retry, fault.New(fault.RateLimited, "too many accounts were made from "+
-				"your network: try again in %s", wait(retry))
-		}
+	many, retry := "attempts with this link", s.take(ctx, bucket{"link " + letter.ID.String(),
+		usesOfLink})
+	if retry == 0 && letter.Account.IsZero() {
+		many, retry = "accounts were made from your network", s.take(ctx, bucket{
+			"accounts from " + forwarded.Holder(from), newAccounts})
+	}
+	if retry > 0 {
+		event.Outcome = TooOften
+		s.note(ctx, event)
+		return Used{}, retry, fault.New(fault.RateLimited, "too many %s: try again in %s", many,
+			wait(retry))
 	}
 	hash, err := s.hashes.make(ctx, password)
 	if err != nil {

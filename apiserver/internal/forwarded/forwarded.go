@@ -172,6 +172,17 @@ func trim(text string) string { return strings.Trim(text, " \t") }
 // plain is an address in its plain form: unmapped from IPv6 to IPv4, and without a zone.
 func plain(address netip.Addr) netip.Addr { return address.Unmap().WithZone("") }
 
+// Site is the IPv6 /48 of an address, which one holder of many networks usually has. It is "" for
+// an IPv4 address.
+func Site(address netip.Addr) string {
+	address = plain(address)
+	if !address.Is6() {
+		return ""
+	}
+	site, _ := address.Prefix(48) // 48 is within its bits
+	return site.String()
+}
+
 // Holder names the limit that an address counts against: the address itself, or for IPv6 its /64,
 // which one caller usually has.
 func Holder(address netip.Addr) string {

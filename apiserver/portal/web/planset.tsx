@@ -55,11 +55,11 @@ export function PlanSet() {
     const body = { plans: all.filter((one) => !one.gone).map(after) };
     const sent = { entered: entered.value, added: added.value, gone: gone.value };
     if (await act.run(body, async () => {
-      const { plans } = await call<ServiceSettings>("GET", path);
+      const { plans, revision } = await call<ServiceSettings>("GET", path);
       if (JSON.stringify(plans) !== JSON.stringify(now)) {
         throw new Refused("plans_changed", texts.plansOther);
       }
-      await call("PUT", path, { body });
+      await call("PUT", path, { body: { ...body, revision } });
       return texts.plansDone;
     })) {
       entered.value = enteredSince(entered.value, sent.entered);

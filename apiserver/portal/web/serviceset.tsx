@@ -57,7 +57,8 @@ function Change(props: { now: ServiceSettings; changed: () => void }) {
     }
     const body = { walletBillingEnabled: billing.value, signUpEnabled: signUp.value,
       lowBalanceThresholdMicros: micros, rates: own, customerRates: together,
-      historyDays: history.value.trim() === "" ? undefined : Number(history.value) };
+      historyDays: history.value.trim() === "" ? undefined : Number(history.value),
+      revision: now.revision };
     void act.run(body, async () => {
       await call("PUT", "/api/admin/settings", { body });
       props.changed();

@@ -210,6 +210,7 @@ export const texts = {
     customer_blocked: "Ask the operator of the service.",
     prices_changed: "The page shows them, and keeps your entries. Review the changes, then set them.",
     plans_changed: "The page shows them, and keeps your entries. Review the changes, then set them.",
+    settings_changed: "Reload the page: it shows them, and keeps your other entries. Then save again.",
     scraper_already_running: "Wait until the run has ended, or stop it.",
     source_unreachable: "Open the address in your browser to check it, then try again.",
     stopped: "You can send it again at any time.",

@@ -20,7 +20,8 @@ const (
 )
 
 // PutSettingsPayload changes the operators' settings that it names, and no others. It answers the
-// settings afterwards. Without a change the revision stays. Faults: invalid_request.
+// settings afterwards. Without a change the revision stays. Faults: invalid_request,
+// settings_changed.
 type PutSettingsPayload struct {
 	By string `cbor:"1,keyasint,omitempty"` // the admin's subject
 	// BillingOff switches wallet billing off, or on; nil: unchanged.
@@ -39,6 +40,9 @@ type PutSettingsPayload struct {
 	HistoryDays *uint32 `cbor:"8,keyasint,omitempty"`
 	// Plans replaces the catalogue of plans, which must not be empty; nil: unchanged.
 	Plans *[]state.Plan `cbor:"9,keyasint,omitempty"`
+	// Revision is that of the settings which the admin has read; 0: any. With another one than
+	// today's nothing changes.
+	Revision uint64 `cbor:"10,keyasint,omitempty"`
 }
 
 // Declaration implements Payload.

@@ -28,6 +28,7 @@ func answers() map[command.Number]answer {
 	add(all, keepScraper, remakeScraper)
 	add(all, keepSchema, remakeSchema)
 	add(all, keepLaunched, remakeLaunched)
+	add(all, keepLaunches, remakeLaunches)
 	add(all, keepEntry, remakeEntry)
 	add(all, keepWebhook, remakeWebhook)
 	add(all, keepProfile, remakeProfile)
@@ -245,6 +246,42 @@ func remakeLaunched(_ command.LaunchRunPayload, k keptLaunched, at int64) comman
 		Dropped: k.Dropped, State: model.Pending, Queued: at}
 	if k.Unpaid {
 		l.State, l.Message = model.Failed, neverToppedUp
+	}
+	return l
+}
+
+type keptLaunches struct {
+	_       struct{} `cbor:",toarray"`
+	Runs    []keptRun
+	Unpaid  bool // all runs failed at once
+	Skipped []command.SkippedScraper
+	Unnamed uint32
+}
+
+type keptRun struct {
+	_       struct{} `cbor:",toarray"`
+	Job     ids.ID
+	Scraper ids.ID
+}
+
+func keepLaunches(_ command.LaunchRunsPayload, l command.LaunchedRuns) (keptLaunches, bool) {
+	k := keptLaunches{Skipped: l.Skipped, Unnamed: l.Unnamed,
+		Unpaid: len(l.Jobs) > 0 && l.Jobs[0].State == model.Failed}
+	for _, job := range l.Jobs {
+		k.Runs = append(k.Runs, keptRun{Job: job.Job, Scraper: job.Scraper})
+	}
+	return k, true
+}
+
+func remakeLaunches(_ command.LaunchRunsPayload, k keptLaunches, at int64) command.LaunchedRuns {
+	l := command.LaunchedRuns{Skipped: k.Skipped, Unnamed: k.Unnamed}
+	state := model.Pending
+	if k.Unpaid {
+		state = model.Failed
+	}
+	for _, run := range k.Runs {
+		l.Jobs = append(l.Jobs, command.GroupJob{Job: run.Job, Scraper: run.Scraper,
+			State: state, Queued: at})
 	}
 	return l
 }

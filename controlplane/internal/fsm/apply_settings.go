@@ -71,6 +71,10 @@ func putSettings(tx *state.Tx, p command.PutSettingsPayload) (state.Settings, er
 	if reflect.DeepEqual(known, next) {
 		return known, nil
 	}
+	if p.Revision != 0 && p.Revision != known.Revision {
+		return known, fault.Invalid(fault.SettingsChanged, "revision",
+			"the settings are of revision %d now", known.Revision)
+	}
 	next.Revision, next.ChangedAt, next.ChangedBy = known.Revision+1, tx.Now, p.By
 	tx.PutSettings(&next)
 	return next, nil

@@ -112,10 +112,10 @@ func (m *FSM) admitCall(tx *state.Tx, env *command.Envelope,
 		if customer == nil {
 			return Result{Err: fault.New(fault.Unauthorized, "the customer does not exist")}, true
 		}
-		if customer.Claims >= maxClaims || customer.ClaimBytes >= maxClaimBytes {
+		if full(customer) && !(stops(payload) && tx.ClusterVersion() >= 2) {
 			return Result{Err: fault.New(fault.IdempotencyOverflow,
-				"%d idempotency keys are kept for this customer; they go after 24 hours",
-				customer.Claims)}, true
+				"%d idempotency keys, with %d bytes, are kept for this customer; they go after "+
+					"24 hours", customer.Claims, customer.ClaimBytes)}, true
 		}
 		return Result{}, false
 	case claim.Request != call.Request:
@@ -156,8 +156,9 @@ func (m *FSM) finishCall(tx *state.Tx, env *command.Envelope, payload command.Pa
 		addClaim(tx, claim)
 		return
 	}
-	if tx.Customer(call.Customer) == nil {
-		return // it was refused, and has no record that could keep this
+	customer := tx.Customer(call.Customer)
+	if customer == nil || old == nil && full(customer) {
+		return // a refusal of somebody without a record, or a stop that needs none
 	}
 	if passing(result.Err) && tx.ClusterVersion() >= 2 {
 		if old != nil {
@@ -188,6 +189,21 @@ func passing(err error) bool {
 	status := fault.Lookup(code).Status
 	return status == 402 || status == 429 || status >= 500 || code == fault.CustomerBlocked ||
 		code == fault.TopUpNotConfigured
+}
+
+// full reports whether a customer has as many idempotency records as it may have.
+func full(c *state.Customer) bool {
+	return c.Claims >= maxClaims || c.ClaimBytes >= maxClaimBytes
+}
+
+// stops reports whether a command only ends runs, which is never refused for want of a record: runs
+// cost money. Without a record, a repeated stop finds nothing left to stop.
+func stops(payload command.Payload) bool {
+	switch payload.(type) {
+	case command.StopRunPayload, command.StopGroupPayload:
+		return true
+	}
+	return false
 }
 
 func addClaim(tx *state.Tx, c *state.Claim) {

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"shoal.dev/shoal/controlplane/internal/command"
+	"shoal.dev/shoal/controlplane/internal/state"
 	"shoal.dev/shoal/pkg/fault"
 	"shoal.dev/shoal/pkg/ids"
 	"shoal.dev/shoal/pkg/model"
@@ -136,5 +137,79 @@ func TestAnswerOnlyCalls(t *testing.T) {
 	if n := len(c.view().Groups(customer)); n != groups+1 ||
 		!c.view().Answered(customer, "put", "k") {
 		t.Errorf("%d groups, then %d", groups, n)
+	}
+}
+
+// TestStopsPassAFullTable: a customer whose idempotency keys are used up can still stop its runs,
+// and nothing else. A stop leaves no record then, and a repeated one succeeds.
+func TestStopsPassAFullTable(t *testing.T) {
+	for _, bound := range []state.Customer{{Claims: maxClaims}, {ClaimBytes: maxClaimBytes}} {
+		b := newBench(t)
+		group, members := b.members("g", 2)
+		var jobs []ids.ID
+		for _, scraper := range members {
+			launched, err := b.launch(scraper)
+			if err != nil {
+				t.Fatal(err)
+			}
+			jobs = append(jobs, launched.Job)
+		}
+		b.index++
+		if err := b.m.Store().Update(b.index, b.now, func(tx *state.Tx) error {
+			c := *tx.Customer("a")
+			c.Claims, c.ClaimBytes = bound.Claims, bound.ClaimBytes
+			tx.PutCustomer(&c)
+			return nil
+		}); err != nil {
+			t.Fatal(err)
+		}
+		start := b.groupLaunch(group, members...)
+		for _, p := range []command.Payload{start, command.ClaimCallPayload{}} {
+			if got := b.under("start", b.ids.New(), p); fault.CodeOf(got.Err) !=
+				fault.IdempotencyOverflow {
+				t.Errorf("%T: %+v", p, got)
+			}
+		}
+		for n, p := range []command.Payload{
+			command.StopRunPayload{Customer: "a", Scraper: members[0]},
+			command.StopGroupPayload{Customer: "a", Group: group},
+		} {
+			for range 2 {
+				if got := b.under("stop", b.ids.New(), p); got.Err != nil || got.Replayed {
+					t.Errorf("%T: %+v", p, got)
+				}
+			}
+			if job := b.view().Job(jobs[n]); job.State != model.Stopped {
+				t.Errorf("%T: the run is %v", p, job.State)
+			}
+		}
+		if c := b.view().Customer("a"); c.Claims != bound.Claims ||
+			c.ClaimBytes != bound.ClaimBytes || b.view().Claim("a", "run", "stop") != nil {
+			t.Errorf("%d records of %d bytes are counted", c.Claims, c.ClaimBytes)
+		}
+	}
+}
+
+// TestStopsOfBefore: in version 1 a full table refuses stops, too.
+func TestStopsOfBefore(t *testing.T) {
+	d := newDefiner(t, 1)
+	owner, _ := d.owner(1)
+	d.index++
+	if err := d.m.Store().Update(d.index, 1, func(tx *state.Tx) error {
+		c := *tx.Customer(owner)
+		c.Claims = maxClaims
+		tx.PutCustomer(&c)
+		return nil
+	}); err != nil {
+		t.Fatal(err)
+	}
+	data, err := d.m.Encode(d.id(), 1, command.StopRunPayload{Customer: owner, Job: ids.ID{9}},
+		&command.Call{Customer: owner, Operation: "stop", Key: "k"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	d.index++
+	if got := d.m.Apply(d.index, data); fault.CodeOf(got.Err) != fault.IdempotencyOverflow {
+		t.Errorf("%+v", got)
 	}
 }

@@ -12,7 +12,7 @@ import (
 // largeResults are the commands whose result a call's record keeps whole, and the most bytes that
 // it takes. Their request does not determine it, as the customer changes a part of something.
 var largeResults = map[string]int{
-	"LaunchRunsPayload": 67 << 10, "StopGroupPayload": 50 << 10, // the runs of a group
+	"StopGroupPayload":      50 << 10,                                // the runs of a group
 	"RenameCustomerPayload": 70 << 10, "ChangeInfoPayload": 70 << 10, // a whole profile
 	"PutRetentionPayload":   1 << 20, // a scraper with its recipe
 	"SetPricesPayload":      64 << 10,

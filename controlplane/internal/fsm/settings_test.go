@@ -87,6 +87,30 @@ func TestSettings(t *testing.T) {
 	}
 }
 
+// TestSettingsOfTwoAdmins: who has read older settings changes nothing, so no admin undoes what
+// another has just set. A repeat of a change that was made is no change.
+func TestSettingsOfTwoAdmins(t *testing.T) {
+	b := newBench(t)
+	b.must(command.PutSettingsPayload{By: "root", Rates: figures(1)})
+	mine := command.PutSettingsPayload{By: "root", Rates: figures(2), Revision: 1}
+	for range 2 {
+		if s := b.must(mine).(state.Settings); s.Revision != 2 || len(s.Rates) != 2 {
+			t.Errorf("mine: %+v", s)
+		}
+	}
+	theirs := command.PutSettingsPayload{By: "eve", Rates: figures(3), Revision: 1}
+	for _, theirs.Revision = range []uint64{1, 3} {
+		b.refused(theirs, fault.SettingsChanged)
+	}
+	if s := b.view().Settings(); s.Revision != 2 || len(s.Rates) != 2 || s.ChangedBy != "root" {
+		t.Errorf("after the refusal: %+v", s)
+	}
+	theirs.Revision = 0
+	if s := b.must(theirs).(state.Settings); s.Revision != 3 || len(s.Rates) != 3 {
+		t.Errorf("without a revision: %+v", s)
+	}
+}
+
 // The trail tells every change of each setting, whoever made it, and no repeat.
 func TestTheTrailTellsOfSettings(t *testing.T) {
 	b := newBench(t)
@@ -98,7 +122,7 @@ func TestTheTrailTellsOfSettings(t *testing.T) {
 		{Uploads: &state.UploadFigures{HoldMinutes: 5}},
 		{HistoryDays: of(uint32(state.MinHistoryDays))}, {Plans: &plans},
 	}
-	set := map[string]bool{"By": true}
+	set := map[string]bool{"By": true, "Revision": true}
 	for _, p := range changes {
 		members := reflect.ValueOf(p)
 		for i := range members.NumField() {

@@ -258,18 +258,62 @@ func TestEveryDeathOfAKeyIsTold(t *testing.T) {
 	}
 }
 
-// fillTrail fills the trail to its bound.
-func (b *bench) fillTrail() {
+// fillTrail makes so many entries wait for the archive.
+func (b *bench) fillTrail(entries uint32) {
 	b.t.Helper()
 	b.index++
 	err := b.m.Store().Update(b.index, b.now, func(tx *state.Tx) error {
-		for !tx.AuditFull() {
+		for tx.AuditHead().Waiting < entries {
 			tx.AuditEvent("x")
 		}
 		return nil
 	})
 	if err != nil {
 		b.t.Fatal(err)
+	}
+}
+
+// failMinutes has so many addresses fail to sign in, in each of some minutes.
+func (b *bench) failMinutes(minutes, addresses int) {
+	b.t.Helper()
+	for range minutes {
+		for n := range addresses {
+			fails := *aliceFails
+			fails.Address = fmt.Sprint("10.1.", n/256, ".", n%256)
+			noted := b.by(&fails, b.ids.New(), command.NoteSignInPayload{Failed: true})
+			if noted.Err != nil {
+				b.t.Fatal(noted.Err)
+			}
+		}
+		b.now += 60_000
+		b.must(command.TickPayload{})
+		b.must(command.TickPayload{})
+	}
+}
+
+// TestStrangersDoNotFillTheTrail: while the archive lags, failed sign-ins take a quarter of the
+// trail's room. So strangers stop no customer, and none of their attempts is left untold.
+func TestStrangersDoNotFillTheTrail(t *testing.T) {
+	for before, want := range map[uint32]uint32{
+		state.MaxAuditWaiting/4 - 1:   1_002, // a minute by address, and two summed up
+		state.MaxAuditWaiting - 1_500: 3,
+	} {
+		b := newBench(t)
+		b.now = 30_000_000 * 60_000
+		b.fillTrail(before)
+		b.failMinutes(3, 1_000)
+		if made := b.view().AuditHead().Waiting - before; made != want {
+			t.Errorf("beside %d entries, %d were made, want %d", before, made, want)
+		}
+		told := uint32(0)
+		b.view().EachAudit(func(e *state.AuditEntry) bool { told += e.Count; return true })
+		if told != 3_000 {
+			t.Errorf("%d failures are told of 3,000", told)
+		}
+		if r := b.by(aCustomer, b.ids.New(), command.NoteSignInPayload{Action: "sign-in"}); r.Err !=
+			nil {
+			t.Errorf("beside %d entries a customer's sign-in: %v", before, r.Err)
+		}
 	}
 }
 
@@ -295,7 +339,7 @@ func TestCustomersWaitForTheTrailsArchive(t *testing.T) {
 		if err := full.m.Restore(strings.NewReader(written(t, b.m.Snapshot()))); err != nil {
 			t.Fatal(err)
 		}
-		full.fillTrail()
+		full.fillTrail(state.MaxAuditWaiting)
 		for _, payload := range []command.Payload{
 			command.MintKeyPayload{ID: ids.ID{2}, Customer: "a", Prefix: "2"},
 			command.SetPasswordPayload{Account: ann.ID, Was: ann.Password, Password: "p9",
@@ -317,19 +361,7 @@ func TestCustomersWaitForTheTrailsArchive(t *testing.T) {
 		if by == anAdmin {
 			continue
 		}
-		for minute := range 3 {
-			for n := range 1_001 {
-				fails := *aliceFails
-				fails.Address = fmt.Sprint("10.1.", n/256, ".", n%256)
-				if r := full.by(&fails, full.ids.New(), command.NoteSignInPayload{
-					Failed: true}); r.Err != nil {
-					t.Fatal(minute, r.Err)
-				}
-			}
-			full.now += 60_000
-			full.must(command.TickPayload{})
-			full.must(command.TickPayload{})
-		}
+		full.failMinutes(3, 1_001)
 		head, newest := full.view().AuditHead(), (*state.AuditEntry)(nil)
 		full.view().AuditFrom(full.view().Ancestry(full.index)[0].Generation, head.Number,
 			func(e *state.AuditEntry) bool { newest = e; return false })

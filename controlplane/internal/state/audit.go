@@ -89,6 +89,10 @@ type AuditFailures struct {
 // MaxAuditWaiting bounds the entries that wait for the archive because of customers.
 const MaxAuditWaiting = 100_000
 
+// maxWaitingOfStrangers is how many entries may wait when a minute of failed sign-ins still has one
+// for each address.
+const maxWaitingOfStrangers = MaxAuditWaiting / 4
+
 // maxFailing bounds the addresses counted separately in one minute.
 const maxFailing = 1_000
 
@@ -222,7 +226,8 @@ func (t *Tx) TellFailures() {
 }
 
 // tellMinute records the failures of the oldest minute, if it has passed, and counts their
-// addresses. While the trail is full, it makes one entry for all of them.
+// addresses. While many entries wait, it makes one for all of them: strangers must not fill the
+// trail, as that would stop what customers do.
 func (t *Tx) tellMinute() (addresses int) {
 	var over []*AuditFailures
 	auditFailuresTable.each(&t.View, false, func(f *AuditFailures) bool {
@@ -236,7 +241,7 @@ func (t *Tx) tellMinute() (addresses int) {
 		auditFailuresTable.remove(t, f)
 	}
 	addresses = len(over)
-	if addresses > 0 && t.AuditFull() {
+	if addresses > 0 && t.AuditHead().Waiting >= maxWaitingOfStrangers {
 		all := AuditFailures{Minute: over[0].Minute}
 		for _, f := range over {
 			all.Count += f.Count

@@ -3,6 +3,7 @@ package controlplane
 import (
 	"context"
 	"errors"
+	"fmt"
 	"os"
 	"slices"
 	"sync"
@@ -69,7 +70,8 @@ func (s *pastStore) AuditHead(ctx context.Context, path rowstore.Path) (uint64, 
 	return s.lists.AuditHead(ctx, path)
 }
 
-// archivist is a server that soon archives all of its ended runs and entries.
+// archivist is a server that soon archives all of its ended runs and entries. Its state keeps as
+// many of them as it is told to.
 type archivist struct {
 	*testing.T
 	*running
@@ -79,11 +81,11 @@ type archivist struct {
 	scraper  ids.ID
 }
 
-func newArchivist(t *testing.T, at clock.Clock) *archivist {
+func newArchivist(t *testing.T, at clock.Clock, keep int) *archivist {
 	config := testConfig(t, t.TempDir())
 	h := &archivist{T: t, store: &pastStore{lists: newLists()}}
 	config.Clock, config.Store, config.Metrics = at, h.store, telemetry.NewMetrics()
-	config.ArchiveEvery, config.ArchiveKeep = time.Millisecond, 0
+	config.ArchiveEvery, config.ArchiveKeep = time.Millisecond, keep
 	h.config = config
 	h.running = serve(t, config)
 	h.customer, h.scraper = prepare(t, h.running, config)
@@ -103,7 +105,7 @@ func (h *archivist) run() ids.ID {
 	return job
 }
 
-// archived waits until the state has no past left, and returns that view.
+// archived waits until the archive has all that has ended, and returns that view.
 func (h *archivist) archived() *client.View {
 	h.Helper()
 	view := fresh(h.T, h)
@@ -113,8 +115,18 @@ func (h *archivist) archived() *client.View {
 		}
 		view = fresh(h.T, h)
 		left := 0
-		view.CustomerJobs(h.customer, func(*client.Job) bool { left++; return true })
-		view.Entries(h.customer, func(*client.Entry) bool { left++; return true })
+		view.CustomerJobs(h.customer, func(job *client.Job) bool {
+			if !view.Archived(job) {
+				left++
+			}
+			return true
+		})
+		view.Entries(h.customer, func(entry *client.Entry) bool {
+			if !view.ArchivedEntry(entry) {
+				left++
+			}
+			return true
+		})
 		return left == 0
 	})
 	return view
@@ -163,7 +175,7 @@ func (h *archivist) wants(view *client.View, want ...ids.ID) {
 func TestHistoryOutlivesAStoreThatIsAway(t *testing.T) {
 	t.Parallel()
 	at := clock.NewManual(time.Now())
-	h := newArchivist(t, at)
+	h := newArchivist(t, at, 0)
 	runs := []ids.ID{h.run()}
 	h.wants(h.archived(), slices.Clone(runs)...)
 	tries := func() {
@@ -218,7 +230,7 @@ func TestHistoryOutlivesAStoreThatIsAway(t *testing.T) {
 func TestEntriesAloneAreBehind(t *testing.T) {
 	t.Parallel()
 	at := clock.NewManual(time.Now())
-	h := newArchivist(t, at)
+	h := newArchivist(t, at, 0)
 	h.archived()
 	h.store.away.Store(true)
 	if _, err := client.Do(patient(t), h, client.AdjustWallet{Customer: h.customer,
@@ -241,7 +253,7 @@ func TestEntriesAloneAreBehind(t *testing.T) {
 // each restore. The history always matches the state.
 func TestHistoryOverRestores(t *testing.T) {
 	t.Parallel()
-	h := newArchivist(t, clock.System{})
+	h := newArchivist(t, clock.System{}, 0)
 	back := func(file []byte) {
 		t.Helper()
 		if _, err := restore(t, h.running, file, false); err != nil {
@@ -271,7 +283,7 @@ func TestHistoryOverRestores(t *testing.T) {
 // is refused. A forced restore says what is missing.
 func TestABackupWantsItsHistory(t *testing.T) {
 	t.Parallel()
-	h := newArchivist(t, clock.System{})
+	h := newArchivist(t, clock.System{}, 0)
 	h.run()
 	h.archived()
 	older := backupOf(t, h.running)
@@ -302,11 +314,21 @@ func TestABackupWantsItsHistory(t *testing.T) {
 }
 
 // TestHistoryExpiresByItsSetting: ended runs expire by the operators' setting, or by the leader's
-// configuration until there is one. The ledger stays.
+// configuration until there is one. So do those that the state keeps beside the archive. The ledger
+// stays.
 func TestHistoryExpiresByItsSetting(t *testing.T) {
 	t.Parallel()
+	for _, keep := range []int{0, 10} {
+		t.Run(fmt.Sprint("with ", keep, " kept"), func(t *testing.T) {
+			t.Parallel()
+			testHistoryExpires(t, keep)
+		})
+	}
+}
+
+func testHistoryExpires(t *testing.T, keep int) {
 	at := clock.NewManual(time.Now())
-	h := newArchivist(t, at)
+	h := newArchivist(t, at, keep)
 	job := h.run()
 	h.wants(h.archived(), job)
 	expires := func(days int) {
@@ -333,6 +355,7 @@ func TestHistoryExpiresByItsSetting(t *testing.T) {
 	history, view := client.NewHistory(h.store.lists), fresh(t, h)
 	until(t, "the run's end", func() bool {
 		at.Advance(time.Hour)
+		view = fresh(t, h)
 		run, err := history.Run(t.Context(), view, job)
 		return err == nil && run == nil
 	})

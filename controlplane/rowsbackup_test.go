@@ -180,7 +180,7 @@ func TestACopyThatNobodyReadsEnds(t *testing.T) {
 // the lost one's row store, and only then.
 func TestALostClusterComesBack(t *testing.T) {
 	t.Parallel()
-	h := newArchivist(t, clock.System{})
+	h := newArchivist(t, clock.System{}, 0)
 	h.run()
 	h.archived()
 	file := backupOf(t, h.running)

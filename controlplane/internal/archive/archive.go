@@ -6,6 +6,7 @@ package archive
 import (
 	"fmt"
 	"slices"
+	"time"
 
 	"shoal.dev/shoal/controlplane/internal/codec"
 	"shoal.dev/shoal/controlplane/internal/state"
@@ -87,6 +88,19 @@ func Next(view *state.View, most int) (Batch, error) {
 	slices.Sort(b.Cuts)
 	b.Cuts = slices.Compact(b.Cuts)
 	return b, nil
+}
+
+// Expired lists the runs of a view that finished before a time and are in the archive, too, in the
+// order of closing.
+func Expired(view *state.View, before time.Time) (old []ids.ID) {
+	view.ClosedAfter(0, func(job *state.Job) bool {
+		archived := view.Archived(job)
+		if archived && job.Finished < before.UnixMilli() {
+			old = append(old, job.ID)
+		}
+		return archived
+	})
+	return old
 }
 
 // addRun adds a run with its ledger entry. A trial that delivered nothing has no entry.

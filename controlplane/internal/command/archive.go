@@ -19,3 +19,16 @@ func (DropArchivedPayload) Declaration() Declaration {
 }
 
 func (DropArchivedPayload) yields(None) {}
+
+// ExpireRunsPayload says that the history has expired runs by their age. It removes those that the
+// state still keeps beside the archive.
+type ExpireRunsPayload struct {
+	Runs []ids.ID `cbor:"1,keyasint"`
+}
+
+// Declaration implements Payload.
+func (ExpireRunsPayload) Declaration() Declaration {
+	return Declaration{Number: 81, By: Leader, Since: 2}
+}
+
+func (ExpireRunsPayload) yields(None) {}

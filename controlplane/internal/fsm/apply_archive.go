@@ -1,6 +1,8 @@
 package fsm
 
 import (
+	"slices"
+
 	"shoal.dev/shoal/controlplane/internal/command"
 	"shoal.dev/shoal/controlplane/internal/state"
 	"shoal.dev/shoal/pkg/ids"
@@ -84,6 +86,12 @@ func dropRuns(tx *state.Tx, customer string, keep int) {
 		}
 		return tx.Archived(job)
 	})
+	removeRuns(tx, gone)
+}
+
+// removeRuns removes archived runs from the state, in the order of closing. Their scrapers keep
+// the sums.
+func removeRuns(tx *state.Tx, gone []*state.Job) {
 	summed := map[ids.ID]*state.Scraper{}
 	for _, job := range gone {
 		tx.RemoveJob(job)
@@ -101,6 +109,18 @@ func dropRuns(tx *state.Tx, customer string, keep int) {
 	for _, scraper := range summed { // each write is to another record: order does not matter
 		tx.PutScraper(scraper)
 	}
+}
+
+func expireRuns(tx *state.Tx, p command.ExpireRunsPayload) (command.None, error) {
+	var gone []*state.Job
+	for _, id := range p.Runs {
+		job := tx.Job(id)
+		if job != nil && tx.Archived(job) && !slices.Contains(gone, job) {
+			gone = append(gone, job)
+		}
+	}
+	removeRuns(tx, gone)
+	return command.None{}, nil
 }
 
 // dropTrials removes archived trials, of whatever customers, that answer identical ones no more.

@@ -57,6 +57,48 @@ func TestALateDropChangesNothing(t *testing.T) {
 	}
 }
 
+// TestExpiredRunsLeaveTheState: runs that the history expired leave the state, once each. Others
+// stay, whatever a command names. Their scraper and their customer still count them.
+func TestExpiredRunsLeaveTheState(t *testing.T) {
+	d := newDefiner(t, command.Newest)
+	customer, group := d.owner(1)
+	d.must(command.AdjustWalletPayload{Customer: customer, Entry: d.id(), Amount: 1 << 40})
+	d.must(command.PutPricesPayload{Rows: testPrices})
+	put := command.PutScraperPayload{Create: true, ID: d.id(), Customer: customer, Group: group,
+		Spec: recipe(1)}
+	d.must(put)
+	d.run(customer, put.ID, "one")
+	batch, err := archive.Next(d.m.Store().View(), 2_000)
+	if err != nil {
+		t.Fatal(err)
+	}
+	d.must(command.DropArchivedPayload{Generation: batch.Generation, From: batch.From,
+		Upto: batch.Upto, Keep: 10})
+	d.run(customer, put.ID, "two")
+	list := func() (runs []ids.ID) {
+		d.m.Store().View().CustomerJobs(customer, func(job *state.Job) bool {
+			runs = append(runs, job.ID)
+			return true
+		})
+		return runs
+	}
+	runs := list() // newest first
+	if len(runs) != 2 {
+		t.Fatalf("%d runs before, want 2", len(runs))
+	}
+	d.must(command.ExpireRunsPayload{Runs: []ids.ID{runs[1], runs[0], d.id(), runs[1]}})
+	if left := list(); !slices.Equal(left, runs[:1]) {
+		t.Errorf("%v are left, want %v", left, runs[:1])
+	}
+	view := d.m.Store().View()
+	if past := view.Scraper(put.ID).Past; past == nil || len(past.Ended) != 1 {
+		t.Errorf("the scraper counts %+v", past)
+	}
+	if !view.Customer(customer).Ran {
+		t.Error("the customer has never launched a run")
+	}
+}
+
 // TestOldOpenRunsHoldUpNoDrop: short runs and their entries leave the state, however many older
 // runs are open. When these end, no command removes much more than it archives.
 func TestOldOpenRunsHoldUpNoDrop(t *testing.T) {

@@ -133,6 +133,7 @@ func registerAll(m *FSM) {
 	register(m, enqueueWork)
 	register(m, exchangeWork)
 	register(m, dropArchived)
+	register(m, expireRuns)
 	register(m, signUp)
 	register(m, renameCustomer)
 	register(m, changeInfo)

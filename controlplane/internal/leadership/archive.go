@@ -14,15 +14,11 @@ import (
 )
 
 // archivedAtOnce is how many runs, and other entries, are written at once. One command drops those
-// of droppedAtOnce commands from the state, and must not hold up others.
+// of droppedAtOnce commands from the state, or so many old runs, and must not hold up others.
 const (
 	archivedAtOnce = 2_000
 	droppedAtOnce  = 100
 )
-
-// historyMargin is how much longer than necessary a row store may keep a run in the history: it may
-// remove whole months.
-const historyMargin = 32 * 24 * time.Hour
 
 // expireHistoryEvery is the interval at which runs too old for the history are removed.
 const expireHistoryEvery = 24 * time.Hour
@@ -61,12 +57,29 @@ func (l *Leadership) expireHistory(ctx context.Context) error {
 	if !sure || now.Sub(l.historyExpired) < expireHistoryEvery {
 		return nil
 	}
-	kept := l.historyKept()
-	if err := l.config.Store.ExpirePast(ctx, now.Add(-kept)); err != nil {
+	before := now.Add(-l.historyKept())
+	if err := l.config.Store.ExpirePast(ctx, before); err != nil {
 		return fmt.Errorf("expire the history: %w", err)
 	}
+	if err := l.expireKept(ctx, before); err != nil {
+		return err
+	}
+	if err := l.forgetDeleted(ctx, before); err != nil {
+		return err
+	}
 	l.historyExpired = now
-	return l.forgetDeleted(ctx, now.Add(-kept-historyMargin))
+	return nil
+}
+
+// expireKept drops the runs that finished before a time from those that the state keeps beside the
+// archive.
+func (l *Leadership) expireKept(ctx context.Context, before time.Time) error {
+	for some := range slices.Chunk(archive.Expired(l.view(), before), droppedAtOnce) {
+		if _, err := l.propose(ctx, command.ExpireRunsPayload{Runs: some}); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // historyKept returns how long the history keeps an ended run: the operators' setting, else this

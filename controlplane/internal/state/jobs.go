@@ -209,5 +209,10 @@ func (t *Tx) PutJob(j *Job) {
 // Ended lists the runs that the command has ended so far, for whatever reason.
 func (t *Tx) Ended() []ids.ID { return t.ended }
 
-// RemoveJob removes a run that is in the archive.
-func (t *Tx) RemoveJob(j *Job) { jobsTable.remove(t, j) }
+// RemoveJob removes a run that is in the archive. Its customer's steps still count it.
+func (t *Tx) RemoveJob(j *Job) {
+	if !j.Unlisted() {
+		t.came(j.Customer, ran)
+	}
+	jobsTable.remove(t, j)
+}

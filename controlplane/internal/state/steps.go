@@ -14,7 +14,7 @@ type Steps struct {
 const maxSteps = 2
 
 // Steps returns a customer's steps. For the time before they were recorded it uses what the state
-// has: scrapers, and the newest runs, which never leave it.
+// has: scrapers and runs.
 func (v *View) Steps(c *Customer) Steps {
 	steps := Steps{Run: c.Ran || v.ran(c.Ref)}
 	steps.Scraper = c.Made || steps.Run || v.made(c.Ref)

@@ -339,47 +339,46 @@ func (s *Store) PastHead(ctx context.Context, path rowstore.Path) (uint64, error
 	return head, nil
 }
 
-// ExpirePast implements rowstore.Archive. It drops the months before the given one, which stays
-// until it is over.
+// ExpirePast implements rowstore.Archive.
 func (s *Store) ExpirePast(ctx context.Context, before time.Time) error {
-	month := time.Date(before.UTC().Year(), before.UTC().Month(), 1, 0, 0, 0, 0, time.UTC)
-	err := s.expirePart(ctx, "sums", fmt.Sprintf(`SELECT partition_id FROM system.parts
-		WHERE database = %s AND table = 'sums' AND active GROUP BY partition_id
-		HAVING toUInt32OrZero(partition_id) > 0 AND toUInt32(partition_id) < %s`, text(s.db),
-		month.Format("200601")))
-	if err != nil {
-		return err
-	}
-	runs, old := s.table("past_runs"), fmt.Sprintf(`finished < %d`, month.UnixMilli())
-	err = s.expirePart(ctx, "past_runs", `SELECT _partition_id FROM `+runs+
-		` GROUP BY _partition_id HAVING max(finished) < `+strconv.FormatInt(month.UnixMilli(), 10))
-	if err != nil {
-		return err
-	}
-	left, err := past(ctx, s, `SELECT 1 FROM `+runs+` WHERE `+old+` LIMIT 1`,
-		scanOne)
-	if err == nil && len(left) > 0 {
-		err = s.exec(ctx, removeTimeout, `DELETE FROM `+runs+` WHERE `+old)
-	}
-	if err != nil {
-		return fmt.Errorf("row store: expire past runs: %w", err)
+	at := fmt.Sprintf(`fromUnixTimestamp64Milli(toInt64(%d), 'UTC')`, before.UnixMilli())
+	for _, old := range []struct{ table, time, partition string }{
+		{"sums", "noted", `toYYYYMM(` + at + `)`},
+		{"past_runs", "finished", `toYYYYMM(toStartOfInterval(` + at + `, INTERVAL 6 MONTH))`},
+	} {
+		err := s.dropPartsBefore(ctx, old.table, old.partition)
+		if err == nil {
+			err = s.deleteWhere(ctx, old.table, fmt.Sprintf(`%s < %d`, old.time,
+				before.UnixMilli()))
+		}
+		if err != nil {
+			return fmt.Errorf("row store: expire %s: %w", old.table, err)
+		}
 	}
 	return nil
 }
 
-// expirePart drops the partitions of a table that the query parts lists.
-func (s *Store) expirePart(ctx context.Context, table, parts string) error {
-	old, err := past(ctx, s, parts,
+// dropPartsBefore drops a table's partitions before the one that an expression names. They are
+// over, so nothing is written to them that would have to stay.
+func (s *Store) dropPartsBefore(ctx context.Context, table, partition string) error {
+	old, err := past(ctx, s, fmt.Sprintf(`SELECT DISTINCT partition_id FROM system.parts
+		WHERE database = %s AND table = %s AND active AND toUInt32OrZero(partition_id) > 0
+		AND toUInt32OrZero(partition_id) < %s`, text(s.db), text(table), partition),
 		func(rows driver.Rows) (name string, err error) { return name, rows.Scan(&name) })
-	if err != nil {
-		return fmt.Errorf("row store: what is old of %s: %w", table, err)
+	for i := 0; i < len(old) && err == nil; i++ {
+		err = s.exec(ctx, removeTimeout, `ALTER TABLE `+s.table(table)+` DROP PARTITION ID `+
+			text(old[i]))
 	}
-	for _, name := range old {
-		err := s.exec(ctx, removeTimeout, `ALTER TABLE `+s.table(table)+` DROP PARTITION ID `+
-			text(name))
-		if err != nil {
-			return fmt.Errorf("row store: expire %s of %s: %w", name, table, err)
-		}
+	return err
+}
+
+// deleteWhere deletes a table's rows, if a condition holds for any. A delete marks them in the
+// parts that have such rows, and writes parts of one file anew.
+func (s *Store) deleteWhere(ctx context.Context, table, condition string) error {
+	left, err := past(ctx, s, `SELECT 1 FROM `+s.table(table)+` WHERE `+condition+` LIMIT 1`,
+		scanOne)
+	if err == nil && len(left) > 0 {
+		err = s.exec(ctx, removeTimeout, `DELETE FROM `+s.table(table)+` WHERE `+condition)
 	}
-	return nil
+	return err
 }

@@ -223,14 +223,21 @@ func testPastEntries(s *suite) {
 		Limit: 10})))
 }
 
-// testExpirePast: runs of earlier months go, later ones stay, and so do all entries.
+// testExpirePast: runs and sums from before a moment in the middle of a month go. Later ones stay,
+// and so do all entries.
 func testExpirePast(s *suite) {
 	s.ok(s.store.ExpirePast(s.ctx, time.Now()))
 	generation := s.ids.New()
-	runs := s.pastRuns(4, generation)
-	cut := time.Date(2024, 3, 1, 0, 0, 0, 0, time.UTC)
-	for i, off := range []time.Duration{-40 * 24 * time.Hour, -time.Millisecond, 0, time.Hour} {
-		runs[i].Finished = cut.Add(off).UnixMilli()
+	const day = 24 * time.Hour
+	offs := []time.Duration{-400 * day, -40 * day, -5 * day, -time.Millisecond, 0, 5 * day}
+	const gone = 4 // of offs
+	runs := s.pastRuns(len(offs), generation)
+	cut := time.Date(2024, 3, 17, 13, 5, 7, 0, time.UTC)
+	sum := rowstore.Recount{Delivered: 1, Items: 2, Quantity: map[string]uint64{"tier:plain": 1}}
+	for i, off := range offs {
+		at := cut.Add(off)
+		runs[i].Finished = at.UnixMilli()
+		s.ok(s.store.Condense(s.ctx, runs[i].ID, sum, at))
 	}
 	entry := rowstore.PastEntry{ID: s.ids.New(), Generation: generation, Sealed: 1, Customer: "one",
 		Created: 1, Body: []byte("1")}
@@ -239,7 +246,12 @@ func testExpirePast(s *suite) {
 		s.ok(s.store.ExpirePast(s.ctx, cut))
 		q := rowstore.PastQuery{Path: whole(generation), Trials: true, By: rowstore.ByFinished,
 			Limit: 10}
-		s.past(q, runs[2:])
+		s.past(q, runs[gone:])
+	}
+	for i, run := range runs {
+		left, err := s.store.Recount(s.ctx, run.ID)
+		s.ok(err)
+		s.equal(fmt.Sprintf("sum of run %d", i), i >= gone, left.Delivered == sum.Delivered)
 	}
 	entries, err := s.store.PastEntries(s.ctx,
 		rowstore.PastEntriesQuery{Path: whole(generation), Customers: []string{"one"}, Limit: 10})

@@ -34,7 +34,7 @@ func (r Resource) get() *operation.Operation {
 // day is a UTC day in milliseconds.
 const day = int64(24 * time.Hour / time.Millisecond)
 
-// newStatistic uses the groups' counts of scrapers, and the count of launches.
+// newStatistic uses the counts that the state keeps, so it takes as long for every customer.
 func newStatistic(view *client.View, customer string, now time.Time) *CustomerStatistic {
 	return &CustomerStatistic{ScraperCount: view.OwnScrapers(customer),
 		RunCountLast30d: view.Launches(customer, now.UnixMilli()/day),

@@ -42,15 +42,17 @@ func (v *View) Categories(group ids.ID) []*Category {
 	return categoriesTable.all(v, "name_prefix", group)
 }
 
-// CategoriesOf counts a customer's categories in all its groups.
-func (v *View) CategoriesOf(customer string) (count int) {
-	categoriesTable.each(v, false, func(*Category) bool { count++; return true },
-		"customer_prefix", customer)
-	return count
+// PutCategory adds or replaces a category.
+func (t *Tx) PutCategory(c *Category) {
+	known := t.Category(c.Group, c.ID)
+	categoriesTable.put(t, c)
+	if known == nil {
+		t.countIn(c.Customer, Owned{Categories: 1})
+	}
 }
 
-// PutCategory adds or replaces a category.
-func (t *Tx) PutCategory(c *Category) { categoriesTable.put(t, c) }
-
 // RemoveCategory removes a category.
-func (t *Tx) RemoveCategory(c *Category) { categoriesTable.remove(t, c) }
+func (t *Tx) RemoveCategory(c *Category) {
+	categoriesTable.remove(t, c)
+	t.countIn(c.Customer, Owned{Categories: -1})
+}

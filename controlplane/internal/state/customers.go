@@ -31,6 +31,8 @@ type Customer struct {
 	// covers the time before.
 	Made bool `cbor:"12,keyasint,omitempty" since:"2"`
 	Ran  bool `cbor:"13,keyasint,omitempty" since:"2"`
+	// Owned counts what it has, nil: nothing, or not counted yet. View.Owned answers for both.
+	Owned *Owned `cbor:"14,keyasint,omitempty" since:"2"`
 }
 
 // Blocked reports whether the customer's credentials are refused; false for a nil customer.

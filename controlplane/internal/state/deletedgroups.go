@@ -51,6 +51,8 @@ func (t *Tx) RemoveDeletedGroup(d *DeletedGroup) { deletedGroupsTable.remove(t, 
 
 // RemoveGroup removes a group's own record.
 func (t *Tx) RemoveGroup(g *Group) {
+	by := Owned{}.less(t.Group(g.ID).owned())
 	groupsTable.remove(t, g)
+	t.countIn(g.Customer, by)
 	t.disarrange(g.ID)
 }

@@ -73,28 +73,12 @@ func (v *View) Sibling(of ids.ID, made Made) *Group {
 // Siblings lists the groups whose rows are made from another group's.
 func (v *View) Siblings(of ids.ID) []*Group { return groupsTable.all(v, "sibling_prefix", of) }
 
-// OwnGroups counts the customer's groups, without those that the service made.
-func (v *View) OwnGroups(customer string) (count int) {
-	for _, g := range v.Groups(customer) {
-		if g.Of.IsZero() {
-			count++
-		}
-	}
-	return count
-}
-
-// OwnScrapers counts a customer's scrapers, without those that the service made.
-func (v *View) OwnScrapers(customer string) (count int) {
-	for _, g := range v.Groups(customer) {
-		if g.Of.IsZero() {
-			count += g.Scrapers
-		}
-	}
-	return count
-}
-
 // PutGroup adds or replaces a group.
-func (t *Tx) PutGroup(g *Group) { groupsTable.put(t, g) }
+func (t *Tx) PutGroup(g *Group) {
+	by := g.owned().less(t.Group(g.ID).owned())
+	groupsTable.put(t, g)
+	t.countIn(g.Customer, by)
+}
 
 // Scraper is a saved scraper. Revision counts up with every change of its recipe.
 type Scraper struct {

@@ -48,12 +48,6 @@ func (v *View) SharesTo(email string) []*Share {
 	return sharesTable.all(v, "email_prefix", foldEmail(email))
 }
 
-// SharesOf counts the shares of all groups of a customer.
-func (v *View) SharesOf(owner string) (count int) {
-	sharesTable.each(v, false, func(*Share) bool { count++; return true }, "owner_prefix", owner)
-	return count
-}
-
 // Shared reports whether a group is shared with the address that a customer signed up with.
 func (v *View) Shared(group ids.ID, customer string) bool {
 	profile := v.Profile(customer)
@@ -61,7 +55,16 @@ func (v *View) Shared(group ids.ID, customer string) bool {
 }
 
 // PutShare adds or replaces a share.
-func (t *Tx) PutShare(s *Share) { sharesTable.put(t, s) }
+func (t *Tx) PutShare(s *Share) {
+	known := t.Share(s.Group, s.Email)
+	sharesTable.put(t, s)
+	if known == nil {
+		t.countIn(s.Owner, Owned{Shares: 1})
+	}
+}
 
 // RemoveShare removes a share.
-func (t *Tx) RemoveShare(s *Share) { sharesTable.remove(t, s) }
+func (t *Tx) RemoveShare(s *Share) {
+	sharesTable.remove(t, s)
+	t.countIn(s.Owner, Owned{Shares: -1})
+}

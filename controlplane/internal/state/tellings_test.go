@@ -24,7 +24,7 @@ var untellable = map[string]string{
 var untold = map[string]string{
 	"counted, or follows from other records": `
 		customers.Claims customers.ClaimBytes customers.ScraperBytes customers.Made customers.Ran
-		customers.ErasedAt groups.Scrapers groups.Setup groups.RowsRemoved scrapers.LastJob
+		customers.Owned customers.ErasedAt groups.Scrapers groups.Setup groups.RowsRemoved scrapers.LastJob
 		scrapers.Past scrapers.Filled scrapers.Protection.Run wallets.Free wallets.FreeHeld
 		wallets.Sealed wallets.Sequence wallets.Out wallets.ToppedUp wallets.Archived
 		wallets.ArchivedSum inboxes.Fold inboxes.Mails deletedRuns.Removed`,

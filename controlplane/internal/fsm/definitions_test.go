@@ -169,4 +169,7 @@ func TestScrapersAreSmallBesideTheirRecipes(t *testing.T) {
 		t.Errorf("a scraper costs %d bytes of heap and %d of snapshot, more than %d and %d", heap,
 			stored, mostHeap, mostSnapshot)
 	}
+	if scrapers == 10_000 {
+		documented(t, "With 200 recipes of 575 bytes it takes %d bytes,", stored)
+	}
 }

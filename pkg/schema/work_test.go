@@ -26,6 +26,7 @@ func TestRowsArePaid(t *testing.T) {
 	}
 	consts := alternatives(`{"const":"%d"}`, 1_900)
 	texts := `{"a":[` + strings.Repeat(`"x",`, 4_000) + `"y"]}`
+	long := `{"a":"` + strings.Repeat("x", 400_000) + `"}`
 	wide := strings.Trim(alternatives(`"m%d":1`, 5_000), "[]")
 	for what, c := range map[string]struct{ schema, row string }{
 		"alternatives":        {`{"items":{"anyOf":` + consts + `}}`, texts},
@@ -38,7 +39,13 @@ func TestRowsArePaid(t *testing.T) {
 		"additional members":  {`{"additionalProperties":{"anyOf":` + consts + `}}`, `{"a":{` + wide + `}}`},
 		"names":               {`{"propertyNames":{"anyOf":` + consts + `}}`, `{"a":{` + wide + `}}`},
 		"what none looked at": {`{"unevaluatedProperties":{"anyOf":` + consts + `}}`, `{"a":{` + wide + `}}`},
-		"unique ones":         {`{"anyOf":` + alternatives(`{"uniqueItems":true,"minItems":%d}`, 1_000) + `}`, texts},
+		"lengths":             {`{"allOf":` + alternatives(`{"minLength":%d}`, 1_000) + `}`, long},
+		"formats":             {`{"allOf":` + alternatives(`{"format":"uri","title":"%d"}`, 1_000) + `}`, long},
+		"unique long ones": {`{"items":{"anyOf":` +
+			alternatives(`{"uniqueItems":true,"minItems":%d}`, 1_000) + `}}`,
+			`{"a":[["` + strings.Repeat("x", 400_000) + `"]]}`},
+		"expressions": {`{"items":{"format":"regex"}}`, texts},
+		"unique ones": {`{"anyOf":` + alternatives(`{"uniqueItems":true,"minItems":%d}`, 1_000) + `}`, texts},
 	} {
 		s := mustCompile(t, `{"properties":{"a":`+c.schema+`,"b":{}}}`)
 		budget := pattern.NewBudget(context.Background(), 50_000_000)

@@ -103,45 +103,79 @@ func (t *Tree) compile(source string) (*Pattern, error) {
 
 // What parsing takes is counted like a size; MaxSize of it is some 5 ms.
 const (
-	namedClass = 500 // for each \p and \P, whose table is merged into the class
-	foldedRun  = 50  // characters of a range that are folded for a count of 1
+	namedClass = 500 // a class of a name that the tables below do not have
+	foldedRun  = 10  // characters of a range that are folded for a count of 1
+	// the parser folds characters between these (regexp/syntax)
+	firstFold = 0x41
+	lastFold  = 0x1e943
 )
 
 // parsingOf estimates what parsing takes. It grows with what a pattern names, not with what comes
 // of it: [\pL\pL] is one class, merged from two tables. Under (?i) the parser folds the characters
-// of a range one by one.
+// of a range one by one. Behind the first class all dashes count, though some are no ranges.
 func parsingOf(source string) int {
-	cost, folds := 0, false
+	cost, folds, classes := 0, false, false
 	for i := range len(source) {
 		rest := source[i:]
 		switch {
 		case strings.HasPrefix(rest, `\p`), strings.HasPrefix(rest, `\P`):
-			cost += namedClass
+			cost += tableOf(rest[2:])
 		case strings.HasPrefix(rest, "(?"):
 			flags := strings.TrimLeft(rest[2:], "imsU-")
 			folds = folds || strings.Contains(rest[2:len(rest)-len(flags)], "i")
-		case folds && rest[0] == '-':
-			from, _ := utf8.DecodeLastRuneInString(source[:i])
-			cost += max(0, int(endOf(rest[1:])-from)) / foldedRun
+		case rest[0] == '[':
+			classes = true
+		case folds && classes && rest[0] == '-':
+			from, to := max(startOf(source[:i]), firstFold), min(endOf(rest[1:]), lastFold)
+			cost += max(0, int(to-from)) / foldedRun
 		}
 	}
 	return cost
 }
 
-// endOf returns the last character of a range, at whose dash a pattern was cut.
+// tableOf returns the ranges of the class whose name a pattern continues with.
+func tableOf(rest string) int {
+	name := rest[:min(len(rest), 1)]
+	if name == "{" {
+		name, _, _ = strings.Cut(rest[1:], "}")
+	}
+	name = strings.TrimPrefix(name, "^")
+	table := unicode.Categories[name]
+	if table == nil {
+		table = unicode.Scripts[name]
+	}
+	if table == nil {
+		return namedClass
+	}
+	return len(table.R16) + len(table.R32)
+}
+
+// startOf returns the first character of a range, at whose dash a pattern was cut.
+func startOf(source string) rune {
+	if at := strings.LastIndex(source, `\x`); at >= 0 && len(source)-at <= len(`\x{0010ffff}`) {
+		return endOf(source[at:])
+	}
+	start, _ := utf8.DecodeLastRuneInString(source)
+	return start
+}
+
+// endOf returns the character that a pattern continues with.
 func endOf(rest string) rune {
 	digits, escaped := strings.CutPrefix(rest, `\x`)
 	if !escaped {
 		end, _ := utf8.DecodeRuneInString(rest)
 		return end
 	}
-	digits, _, _ = strings.Cut(strings.TrimPrefix(digits, "{"), "}")
-	digits = strings.TrimLeft(digits, "0")
-	end, err := strconv.ParseUint(digits[:min(len(digits), 6)], 16, 32)
-	if err != nil {
-		return 0xff // \xHH
+	if digits, braced := strings.CutPrefix(digits, "{"); braced {
+		digits, _, _ = strings.Cut(digits, "}")
+		end, err := strconv.ParseUint(digits, 16, 32)
+		if err != nil {
+			return unicode.MaxRune // no character: the parser refuses it
+		}
+		return rune(min(end, unicode.MaxRune))
 	}
-	return rune(min(end, unicode.MaxRune))
+	end, _ := strconv.ParseUint(digits[:min(len(digits), 2)], 16, 32)
+	return rune(end) // 0: the parser refuses it
 }
 
 // sizeOf estimates the compiled size of a tree, and stops counting above MaxSize.

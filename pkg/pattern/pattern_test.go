@@ -38,6 +38,7 @@ var attacks = map[string]string{
 	"many tables":       `(?i)[` + strings.Repeat(`\pL`, 168) + `]`,
 	"many other tables": `[` + strings.Repeat(`\P{Lu}`, 70) + `]`,
 	"wide ranges":       `(?i)[` + strings.Repeat("B-\U0001E942", 60) + `]`,
+	"one wide range":    `(?i)[B-\x{1E942}]`,
 	"wide by number":    `(?s-i)(?i:[` + strings.Repeat(`B-\x{1E942}`, 40) + `])`,
 	"groups":            strings.Repeat(`(a{0,99})`, 50),
 	"empty repetitions": strings.Repeat(`(?:){1000}`, 50),
@@ -74,7 +75,9 @@ func TestWhatIsUsualIsTaken(t *testing.T) {
 	for _, source := range []string{``, `^[A-Za-z0-9._=+/~-]{1,300}$`, `\d+[.,]\d{2}`,
 		`(?i)price.*?([\d,.]+)\s*(EUR|USD|€)`,
 		`^\s*(\d{4})-(\d{2})-(\d{2})T(\d{2}):(\d{2}):(\d{2})(\.\d+)?(Z|[+-]\d{2}:\d{2})\s*$`,
-		`[\pL\pN]+`, `.{0,999}`,
+		`[\pL\pN]+`, `.{0,999}`, `(?i)[а-яё]+ [А-Яа-я]`, `(?i)[一-龥]{2,9}`,
+		`(?i)[\x{1F300}-\x{1F5FF}\x{1F600}-\x{1F64F}\x{1F680}-\x{1F6FF}\x{1F900}-\x{1F9FF}]`,
+		`(?i)(one|two)-\x{1F600}-\x{1F601}`, strings.Repeat(`\p{Nd}\p{Zs}`, 10),
 		`"buildId":"([^"]{1,200})"`, `^(https?):\/\/([\w.-]{1,253})(:\d{1,5})?(\/.*)?$`} {
 		p := compile(t, source)
 		if p.Size() > pattern.MaxTotal/15 {

@@ -148,8 +148,8 @@ type Mismatch struct {
 func (m *Mismatch) Error() string { return "schema: " + m.reason }
 
 // Validate checks a row, a JSON object; it returns nil or a *Mismatch. The budget pays for it
-// beforehand, and for patterns. If it ends, the result is meaningless. A row that takes more than
-// maxRowSteps ends it.
+// beforehand, and for patterns. If it ends, the result is meaningless. A row that would take more
+// than maxRowSteps does not fit.
 func (s *Schema) Validate(b *pattern.Budget, row []byte) error {
 	value, err := jsonschema.UnmarshalJSON(bytes.NewReader(row))
 	if err != nil {
@@ -163,11 +163,8 @@ func (s *Schema) Validate(b *pattern.Budget, row []byte) error {
 		}
 	}
 	steps := s.work.steps(value, maxRowSteps)
-	if steps > maxRowSteps {
-		steps = b.Left() + 1
-	}
-	if !b.Spend(steps) {
-		return &Mismatch{reason: pattern.ErrExhausted.Error()}
+	if !b.Spend(min(steps, maxRowSteps)) || steps > maxRowSteps {
+		return &Mismatch{reason: "the row takes too long to check"}
 	}
 	if err := s.validate(b, value); err != nil {
 		property := ""

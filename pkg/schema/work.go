@@ -3,9 +3,9 @@ package schema
 import "slices"
 
 // A row's steps are bounded for the memory that its check takes. The library keeps an error of some
-// 400 bytes for each alternative that does not fit.
+// 400 bytes for each value that does not fit a schema.
 const (
-	maxRowSteps = 1_000_000
+	maxRowSteps = 2_000_000
 	schemaSteps = 10 // to check a value against a schema: some 500 ns
 	textShare   = 8  // bytes of a text that are measured or parsed for a step: 6 to 8 ns each
 	regexSteps  = 100_000
@@ -21,6 +21,7 @@ type work struct {
 	same   []*work // schemas of the value itself
 	named  map[string]*work
 	other  []*work // of any member of an object
+	rest   []*work // of members that are not named
 	names  []*work // of members' names
 	prefix []*work // of the first elements
 	items  []*work // of every element
@@ -55,6 +56,8 @@ func (c *check) workOf(n *node, made map[*node]*work) *work {
 		case key == "items" || key == "additionalItems" || key == "unevaluatedItems" ||
 			key == "contains":
 			w.items = append(w.items, part)
+		case key == "additionalProperties" || key == "unevaluatedProperties":
+			w.rest = append(w.rest, part)
 		case key == "propertyNames":
 			w.names = append(w.names, part)
 		default:
@@ -100,6 +103,10 @@ func (w *work) steps(value any, most int) int {
 		for name, member := range v {
 			if part := w.named[name]; part != nil {
 				add(part, member)
+			} else {
+				for _, part := range w.rest {
+					add(part, member)
+				}
 			}
 			for _, part := range w.other {
 				add(part, member)

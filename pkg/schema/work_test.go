@@ -53,8 +53,8 @@ func TestRowsArePaid(t *testing.T) {
 		runtime.ReadMemStats(&before)
 		err := s.Validate(budget, []byte(c.row))
 		runtime.ReadMemStats(&after)
-		if err == nil || !errors.Is(budget.Err(), pattern.ErrExhausted) {
-			t.Errorf("%s: %v, and the budget says %v", what, err, budget.Err())
+		if err == nil || budget.Left() != 50_000_000-maxRowSteps {
+			t.Errorf("%s: %v, %d steps are left", what, err, budget.Left())
 		}
 		if made := after.TotalAlloc - before.TotalAlloc; made > 16<<20 {
 			t.Errorf("%s: %d MB were allocated", what, made>>20)
@@ -63,6 +63,38 @@ func TestRowsArePaid(t *testing.T) {
 		other := `{"b":` + strings.TrimPrefix(c.row, `{"a":`)
 		if err := s.Validate(budget, []byte(other)); err != nil || budget.Left() < 49_900_000 {
 			t.Errorf("%s: under another property: %v, %d steps are left", what, err, budget.Left())
+		}
+	}
+}
+
+// TestLargeRowsArePaid checks large rows of usual schemas.
+func TestLargeRowsArePaid(t *testing.T) {
+	optional := func(kind string) string { return `{"anyOf":[{"type":"` + kind + `"},{"type":"null"}]}` }
+	numbers := func(n int) string { return "[" + strings.Repeat("7,", n-1) + "7]" }
+	var members []string
+	for i := range 60 {
+		members = append(members, fmt.Sprintf(`"m%d":%d`, i, i))
+	}
+	object := "{" + strings.Join(members, ",") + "}"
+	integers := strings.ReplaceAll(strings.Join(members, "|"), "|", ",")
+	for i := range 60 {
+		integers = strings.Replace(integers, fmt.Sprintf(`"m%d":%d`, i, i),
+			fmt.Sprintf(`"m%d":{"type":"integer"}`, i), 1)
+	}
+	for what, c := range map[string]struct{ schema, row string }{
+		"reviews": {`{"type":"array","items":{"type":"object","properties":{"by":` + optional("string") +
+			`,"stars":` + optional("number") + `,"text":` + optional("string") + `}}}`,
+			"[" + strings.Repeat(`{"by":"a","stars":5,"text":"b"},`, 11_000) + "{}]"},
+		"records": {`{"type":"array","items":{"type":"object","properties":{` + integers +
+			`},"additionalProperties":{"type":"integer"}}}`,
+			"[" + strings.Repeat(object+",", 1_900) + "{}]"},
+		"tables": {`{"type":"array","items":{"type":"array","items":{"type":"number"}}}`,
+			"[" + strings.Repeat(numbers(1_000)+",", 90) + "[]]"},
+	} {
+		s := mustCompile(t, `{"properties":{"a":`+c.schema+`}}`)
+		budget := pattern.NewBudget(context.Background(), 50_000_000)
+		if err := s.Validate(budget, []byte(`{"a":`+c.row+`}`)); err != nil {
+			t.Errorf("%s of %d bytes: %v", what, len(c.row), err)
 		}
 	}
 }

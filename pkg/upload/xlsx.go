@@ -8,6 +8,7 @@ import (
 	"io"
 	"math"
 	"os"
+	"slices"
 	"strconv"
 	"strings"
 	"unicode/utf16"
@@ -18,13 +19,15 @@ import (
 // stored: a date is its serial number. Only numbers are spelled alike (spellNumber). It streams the
 // sheet and keeps one row in memory, whatever the file claims about itself.
 type sheet struct {
-	file   *os.File // the spreadsheet, unlinked
-	part   *part    // the sheet
-	shared *shared
-	table  *table
-	row    int // number of the current row, from 1
-	ahead  int // number of the row whose element has begun; 0: none
-	head   bool
+	file     *os.File // the spreadsheet, unlinked
+	part     *part    // the sheet
+	shared   *shared
+	table    *table
+	row      int      // number of the current row, from 1
+	ahead    int      // number of the row whose element has begun; 0: none
+	held     []string // a row that was read beyond the one before it; nil: none
+	heldSize int      // bytes
+	head     bool
 }
 
 // openSheet copies a spreadsheet to a directory, and opens its first sheet.
@@ -127,22 +130,25 @@ func (s *sheet) Next() (Row, error) {
 }
 
 // readRow returns the values of the next row. Some programs write each cell in a row element of its
-// own: elements of one number in a sequence are one row. After the last row the error is io.EOF.
+// own: elements of one number in a sequence are one row. Others give rows the same number: an
+// element that repeats a cell begins a row. After the last row the error is io.EOF.
 func (s *sheet) readRow() (texts []string, err error) {
-	if s.ahead == 0 {
-		if err := s.beginRow(); err != nil {
-			return nil, err
+	texts, size, begun := s.held, s.heldSize, s.held != nil
+	s.held, s.heldSize = nil, 0
+	for {
+		if s.ahead == 0 {
+			if err := s.beginRow(); err != nil {
+				return nil, err
+			}
 		}
-	}
-	if s.ahead == 0 {
-		return nil, io.EOF
-	}
-	for size := 0; ; {
-		s.row, s.ahead = s.ahead, 0
-		if texts, size, err = s.addCells(texts, size); err != nil {
-			return nil, err
+		switch {
+		case s.ahead == 0 && !begun:
+			return nil, io.EOF
+		case begun && s.ahead != s.row: // or there is none
+			return texts, nil
 		}
-		if err := s.beginRow(); err != nil || s.ahead != s.row {
+		s.row, s.ahead, begun = s.ahead, 0, true
+		if texts, size, err = s.addCells(texts, size); err != nil || s.held != nil {
 			return texts, err
 		}
 	}
@@ -164,8 +170,10 @@ func (s *sheet) beginRow() error {
 	return nil
 }
 
-// addCells adds the values of a row element that has begun to those of its row, of a size.
+// addCells adds the values of a row element that has begun to those of its row, of a size. If it
+// repeats a cell of an earlier element, they are held for a row of their own.
 func (s *sheet) addCells(texts []string, size int) ([]string, int, error) {
+	var added []int // columns
 	for next := 0; ; {
 		token, err := s.part.next()
 		if err != nil {
@@ -195,14 +203,38 @@ func (s *sheet) addCells(texts []string, size int) ([]string, int, error) {
 		case at >= MaxColumns:
 			return nil, 0, refuse("the file has more than %d columns", MaxColumns)
 		}
-		if size += len(text); size > MaxRow {
+		if s.held == nil && at < len(texts) && texts[at] != "" && !slices.Contains(added, at) {
+			s.held, s.heldSize = make([]string, at+1), 0
+			for _, column := range added {
+				s.held, s.heldSize = putCell(s.held, column, texts[column]),
+					s.heldSize+len(texts[column])
+				texts[column] = ""
+			}
+		}
+		if s.held != nil {
+			s.heldSize += len(text)
+			s.held = putCell(s.held, at, text)
+		} else {
+			size += len(text)
+			texts = putCell(texts, at, text)
+			if added = append(added, at); len(added) > MaxColumns { // cells are repeated
+				slices.Sort(added)
+				added = slices.Compact(added)
+			}
+		}
+		if max(size, s.heldSize) > MaxRow {
 			return nil, 0, refuseRow(s.row, "it has more than %d bytes", MaxRow)
 		}
-		for len(texts) <= at {
-			texts = append(texts, "")
-		}
-		texts[at] = text
 	}
+}
+
+// putCell sets the value of a column.
+func putCell(texts []string, column int, text string) []string {
+	for len(texts) <= column {
+		texts = append(texts, "")
+	}
+	texts[column] = text
+	return texts
 }
 
 // cell returns the value of a cell of a type. Its element has begun.

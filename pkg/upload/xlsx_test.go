@@ -114,11 +114,19 @@ func TestRowsInPieces(t *testing.T) {
 	long := strings.Repeat("x", MaxCell)
 	wide := cell(` r="1"`, "A1", "a")
 	for n := range MaxRow/MaxCell + 1 {
-		wide += cell(` r="7"`, string(rune('A'+n%26))+"7", long)
+		wide += cell(` r="7"`, strings.Repeat("A", n/26)+string(rune('A'+n%26))+"7", long)
 	}
 	for _, c := range []struct{ rows, want, refused string }{
 		{rows, `{"a":"2","b":"1"}|{"a":"3"}|{"a":"4"}|{"a":"5","b":"6"}`, ""},
 		{cell(` r="1"`, "A1", "a") + `<row r="2"/><row r="2"/>`, "", ""},
+		{cell(` r="1"`, "A1", "a") + cell(` r="1"`, "A1", "1") + cell(` r="1"`, "A1", "2"),
+			`{"a":"1"}|{"a":"2"}`, ""}, // each row has the same number
+		{`<row r="1"><c r="A1" t="str"><v>a</v></c><c r="B1" t="str"><v>b</v></c></row>` +
+			`<row r="2"><c r="A2" t="str"><v>1</v></c><c r="B2" t="str"><v>2</v></c></row>` +
+			cell(` r="2"`, "A2", "3") + `<row r="2"><c r="B2" t="str"><v>4</v></c>` +
+			`<c r="A2" t="str"><v>5</v></c></row>` + cell(` r="2"`, "B2", "6") +
+			cell(` r="3"`, "A3", "7"),
+			`{"a":"1","b":"2"}|{"a":"3"}|{"a":"5","b":"4"}|{"b":"6"}|{"a":"7"}`, ""},
 		{wide, "", "row 7: it has more than 1000000 bytes"},
 		{cell(` r="1"`, "A1", "a") + `<row r="1"><c>`, "", "row 1: it cannot be read: "},
 	} {

@@ -17,6 +17,8 @@ const (
 	revokedKeptMillis = 400 * 24 * 60 * 60 * 1000
 	maxClaims         = 10_000    // per customer
 	maxClaimBytes     = 2_000_000 // per customer; the last record may exceed it
+	maxStopClaims     = 1_000     // per customer, beyond maxClaims: only stops
+	maxStopClaimBytes = 100_000   // per customer, beyond maxClaimBytes: only stops
 	maxExpiredPerTick = 5_000
 	maxSharedPerTick  = 1_000 // recipes moved to contents
 )
@@ -112,7 +114,7 @@ func (m *FSM) admitCall(tx *state.Tx, env *command.Envelope,
 		if customer == nil {
 			return Result{Err: fault.New(fault.Unauthorized, "the customer does not exist")}, true
 		}
-		if full(customer) && !(stops(payload) && tx.ClusterVersion() >= 2) {
+		if !stops(tx, payload) && full(customer) {
 			return Result{Err: fault.New(fault.IdempotencyOverflow,
 				"%d idempotency keys, with %d bytes, are kept for this customer; they go after "+
 					"24 hours", customer.Claims, customer.ClaimBytes)}, true
@@ -157,8 +159,8 @@ func (m *FSM) finishCall(tx *state.Tx, env *command.Envelope, payload command.Pa
 		return
 	}
 	customer := tx.Customer(call.Customer)
-	if customer == nil || old == nil && full(customer) {
-		return // a refusal of somebody without a record, or a stop that needs none
+	if customer == nil || old == nil && fullForStops(customer) {
+		return // a refusal of somebody without a record, or a stop
 	}
 	if passing(result.Err) && tx.ClusterVersion() >= 2 {
 		if old != nil {
@@ -196,12 +198,18 @@ func full(c *state.Customer) bool {
 	return c.Claims >= maxClaims || c.ClaimBytes >= maxClaimBytes
 }
 
+// fullForStops reports whether it has as many as it may have with those of stops.
+func fullForStops(c *state.Customer) bool {
+	return c.Claims >= maxClaims+maxStopClaims || c.ClaimBytes >= maxClaimBytes+maxStopClaimBytes
+}
+
 // stops reports whether a command only ends runs, which is never refused for want of a record: runs
-// cost money. Without a record, a repeated stop finds nothing left to stop.
-func stops(payload command.Payload) bool {
+// cost money. Stops have records beyond the bounds of other calls, so that a repeated one ends no
+// later run. Past those a stop has no record, and a repeated one ends what runs then.
+func stops(tx *state.Tx, payload command.Payload) bool {
 	switch payload.(type) {
 	case command.StopRunPayload, command.StopGroupPayload:
-		return true
+		return tx.ClusterVersion() >= 2
 	}
 	return false
 }

@@ -1,6 +1,8 @@
 package fsm
 
 import (
+	"fmt"
+	"reflect"
 	"slices"
 	"testing"
 	"time"
@@ -141,52 +143,86 @@ func TestAnswerOnlyCalls(t *testing.T) {
 }
 
 // TestStopsPassAFullTable: a customer whose idempotency keys are used up can still stop its runs,
-// and nothing else. A stop leaves no record then, and a repeated one succeeds.
+// and nothing else. A repeated stop gets the first one's answer and ends no later run, as long as
+// the records of stops last.
 func TestStopsPassAFullTable(t *testing.T) {
-	for _, bound := range []state.Customer{{Claims: maxClaims}, {ClaimBytes: maxClaimBytes}} {
-		b := newBench(t)
-		group, members := b.members("g", 2)
-		var jobs []ids.ID
-		for _, scraper := range members {
-			launched, err := b.launch(scraper)
-			if err != nil {
-				t.Fatal(err)
-			}
-			jobs = append(jobs, launched.Job)
+	const claims, bytes = maxClaims + maxStopClaims, maxClaimBytes + maxStopClaimBytes
+	stops := map[string]func(scraper, group ids.ID) command.Payload{
+		"a run": func(scraper, _ ids.ID) command.Payload {
+			return command.StopRunPayload{Customer: "a", Scraper: scraper}
+		},
+		"a group": func(_, group ids.ID) command.Payload {
+			return command.StopGroupPayload{Customer: "a", Group: group}
+		},
+	}
+	for _, at := range []struct {
+		bound state.Customer
+		kept  int
+	}{
+		{state.Customer{Claims: maxClaims}, 1}, {state.Customer{ClaimBytes: maxClaimBytes}, 1},
+		{state.Customer{Claims: claims - 1}, 1}, {state.Customer{ClaimBytes: bytes - 1}, 1},
+		{state.Customer{Claims: claims}, 0}, {state.Customer{ClaimBytes: bytes}, 0},
+	} {
+		for name, stop := range stops {
+			t.Run(fmt.Sprintf("%s at %d, %d", name, at.bound.Claims, at.bound.ClaimBytes),
+				func(t *testing.T) {
+					b := newBench(t)
+					group, members := b.members("g", 1)
+					run := func() ids.ID {
+						launched, err := b.launch(members[0])
+						if err != nil {
+							t.Fatal(err)
+						}
+						return launched.Job
+					}
+					first := run()
+					b.keep(at.bound.Claims, at.bound.ClaimBytes)
+					start := b.groupLaunch(group, members...)
+					for _, p := range []command.Payload{start, command.ClaimCallPayload{}} {
+						if got := b.under("start", b.ids.New(), p); fault.CodeOf(got.Err) !=
+							fault.IdempotencyOverflow {
+							t.Errorf("%T: %+v", p, got)
+						}
+					}
+					p := stop(members[0], group)
+					answer := b.under("stop", b.ids.New(), p)
+					if answer.Err != nil || answer.Replayed ||
+						b.view().Job(first).State != model.Stopped {
+						t.Fatalf("the first stop: %+v", answer)
+					}
+					if c := b.view().Customer("a"); c.Claims != at.bound.Claims+at.kept {
+						t.Errorf("%d records are counted", c.Claims)
+					}
+					b.must(command.CloseRunPayload{Job: first})
+					later := run()
+					again := b.under("stop", b.ids.New(), p)
+					if again.Err != nil || again.Replayed != (at.kept == 1) {
+						t.Errorf("once more: %+v", again)
+					}
+					if at.kept == 0 {
+						return
+					}
+					if !reflect.DeepEqual(again.Value, answer.Value) ||
+						b.view().Job(later).State.Final() {
+						t.Errorf("answered %+v, and the later run is %v", again.Value,
+							b.view().Job(later).State)
+					}
+				})
 		}
-		b.index++
-		if err := b.m.Store().Update(b.index, b.now, func(tx *state.Tx) error {
-			c := *tx.Customer("a")
-			c.Claims, c.ClaimBytes = bound.Claims, bound.ClaimBytes
-			tx.PutCustomer(&c)
-			return nil
-		}); err != nil {
-			t.Fatal(err)
-		}
-		start := b.groupLaunch(group, members...)
-		for _, p := range []command.Payload{start, command.ClaimCallPayload{}} {
-			if got := b.under("start", b.ids.New(), p); fault.CodeOf(got.Err) !=
-				fault.IdempotencyOverflow {
-				t.Errorf("%T: %+v", p, got)
-			}
-		}
-		for n, p := range []command.Payload{
-			command.StopRunPayload{Customer: "a", Scraper: members[0]},
-			command.StopGroupPayload{Customer: "a", Group: group},
-		} {
-			for range 2 {
-				if got := b.under("stop", b.ids.New(), p); got.Err != nil || got.Replayed {
-					t.Errorf("%T: %+v", p, got)
-				}
-			}
-			if job := b.view().Job(jobs[n]); job.State != model.Stopped {
-				t.Errorf("%T: the run is %v", p, job.State)
-			}
-		}
-		if c := b.view().Customer("a"); c.Claims != bound.Claims ||
-			c.ClaimBytes != bound.ClaimBytes || b.view().Claim("a", "run", "stop") != nil {
-			t.Errorf("%d records of %d bytes are counted", c.Claims, c.ClaimBytes)
-		}
+	}
+}
+
+// keep makes the customer a have as many idempotency records, of as many bytes.
+func (b *bench) keep(claims, bytes int) {
+	b.t.Helper()
+	b.index++
+	if err := b.m.Store().Update(b.index, b.now, func(tx *state.Tx) error {
+		c := *tx.Customer("a")
+		c.Claims, c.ClaimBytes = claims, bytes
+		tx.PutCustomer(&c)
+		return nil
+	}); err != nil {
+		b.t.Fatal(err)
 	}
 }
 

@@ -72,7 +72,7 @@ type ServiceSettingsInput struct {
 	Uploads                   *UploadFigures    `json:"uploads" doc:"All limits of uploads"`
 	HistoryDays               *uint32           `json:"historyDays" min:"0" max:"36500" doc:"Days that an ended run stays in the history, 90 or more; 0: as each control plane was started. Older runs are removed for good within a day. The ledger stays"`
 	Plans                     []PlanOffer       `json:"plans" max:"16" doc:"The whole catalogue of legacy plans. STARTER has the lowest level and is free. Subscribers, also those in checkout, keep their price until their plan changes. Features and limits apply from the next call on"`
-	Revision                  uint64            `json:"revision" doc:"Revision of the settings that the admin has read; 409 if there is a newer one. 0 or missing: any"`
+	Revision                  *uint64           `json:"revision" doc:"Revision of the settings that the admin has read; 409 if it is not today's. 0: nothing was ever set. Null or missing: any"`
 	ChangedAt                 api.Time          `json:"changedAt" stamped:"true"`
 	ChangedBy                 string            `json:"changedBy" stamped:"true"`
 }

@@ -40,9 +40,9 @@ type PutSettingsPayload struct {
 	HistoryDays *uint32 `cbor:"8,keyasint,omitempty"`
 	// Plans replaces the catalogue of plans, which must not be empty; nil: unchanged.
 	Plans *[]state.Plan `cbor:"9,keyasint,omitempty"`
-	// Revision is that of the settings which the admin has read; 0: any. With another one than
+	// Revision is that of the settings which the admin has read; nil: any. With another one than
 	// today's nothing changes.
-	Revision uint64 `cbor:"10,keyasint,omitempty"`
+	Revision *uint64 `cbor:"10,keyasint,omitempty"`
 }
 
 // Declaration implements Payload.

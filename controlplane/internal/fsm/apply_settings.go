@@ -71,7 +71,7 @@ func putSettings(tx *state.Tx, p command.PutSettingsPayload) (state.Settings, er
 	if reflect.DeepEqual(known, next) {
 		return known, nil
 	}
-	if p.Revision != 0 && p.Revision != known.Revision {
+	if p.Revision != nil && *p.Revision != known.Revision {
 		return known, fault.Invalid(fault.SettingsChanged, "revision",
 			"the settings are of revision %d now", known.Revision)
 	}

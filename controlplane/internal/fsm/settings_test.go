@@ -92,22 +92,37 @@ func TestSettings(t *testing.T) {
 func TestSettingsOfTwoAdmins(t *testing.T) {
 	b := newBench(t)
 	b.must(command.PutSettingsPayload{By: "root", Rates: figures(1)})
-	mine := command.PutSettingsPayload{By: "root", Rates: figures(2), Revision: 1}
+	mine := command.PutSettingsPayload{By: "root", Rates: figures(2), Revision: of(uint64(1))}
 	for range 2 {
 		if s := b.must(mine).(state.Settings); s.Revision != 2 || len(s.Rates) != 2 {
 			t.Errorf("mine: %+v", s)
 		}
 	}
-	theirs := command.PutSettingsPayload{By: "eve", Rates: figures(3), Revision: 1}
-	for _, theirs.Revision = range []uint64{1, 3} {
+	theirs := command.PutSettingsPayload{By: "eve", Rates: figures(3)}
+	for _, revision := range []uint64{0, 1, 3} {
+		theirs.Revision = &revision
 		b.refused(theirs, fault.SettingsChanged)
 	}
 	if s := b.view().Settings(); s.Revision != 2 || len(s.Rates) != 2 || s.ChangedBy != "root" {
 		t.Errorf("after the refusal: %+v", s)
 	}
-	theirs.Revision = 0
+	theirs.Revision = nil
 	if s := b.must(theirs).(state.Settings); s.Revision != 3 || len(s.Rates) != 3 {
 		t.Errorf("without a revision: %+v", s)
+	}
+}
+
+// TestFirstSettingsOfTwoAdmins: two admins have read settings that nobody ever changed. The second
+// one changes nothing.
+func TestFirstSettingsOfTwoAdmins(t *testing.T) {
+	b := newBench(t)
+	read := of(b.view().Settings().Revision)
+	b.must(command.PutSettingsPayload{By: "root", Rates: figures(2), BillingOff: of(true),
+		Revision: read})
+	b.refused(command.PutSettingsPayload{By: "eve", Rates: figures(3), BillingOff: of(false),
+		Revision: read}, fault.SettingsChanged)
+	if s := b.view().Settings(); s.Revision != 1 || len(s.Rates) != 2 || !s.BillingOff {
+		t.Errorf("after the refusal: %+v", s)
 	}
 }
 

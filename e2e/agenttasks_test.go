@@ -60,12 +60,7 @@ func (w *worker) makeScraper() {
 	found := w.call("svc_preview_scraper_from_url", args{"url": w.urls[2], "name": "shop",
 		"groupId": w.group, "maxChargeMicros": few})
 	proposal, _ := found.at("result", 0, "scraperDTO").(map[string]any)
-	with := args{}
-	for _, name := range []string{"name", "groupRef", "type", "sourceConfig", "itemsConfig",
-		"config", "postProcessRules"} {
-		with[name] = proposal[name]
-	}
-	saved := w.call("svc_create_scraper_v2", with)
+	saved := w.call("svc_create_scraper_v2", proposal) // as it came
 	w.want("valid", saved.at("result", "configValid"), true)
 	w.scraper = saved.text("result", "id")
 }
@@ -185,12 +180,8 @@ func (w *worker) costs() {
 
 func (w *worker) daily() {
 	now := w.call("svc_get_scraper", args{"id": w.scraper})
-	with, _ := now.at("result").(map[string]any)
-	changed := args{"schedule": "30 6 * * *", "id": w.scraper}
-	for _, name := range []string{"name", "groupRef", "type", "sourceConfig", "itemsConfig",
-		"config", "postProcessRules"} {
-		changed[name] = with[name]
-	}
+	changed, _ := now.at("result").(map[string]any)
+	changed["schedule"] = "30 6 * * *"
 	saved := w.call("svc_create_scraper_v2", changed)
 	w.want("a next start", strings.Contains(saved.text("result", "nextStart"), "T06:30"), true)
 }

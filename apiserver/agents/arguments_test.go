@@ -87,6 +87,34 @@ func TestEveryArgumentOfEveryTool(t *testing.T) {
 	}
 }
 
+// TestAnswersCanBeSaved saves objects as they were read, with a new name.
+func TestAnswersCanBeSaved(t *testing.T) {
+	r := start(t)
+	a := r.connect(t, apitest.LLM, "", nil)
+	for _, c := range []struct {
+		read string
+		with args
+		at   string
+		save string
+		id   ids.ID
+	}{
+		{"svc_get_scraper", args{"id": r.scraper}, "result", "svc_create_scraper", r.scraper},
+		{"svc_get_scraper", args{"id": r.scraper}, "result", "svc_create_scraper_v2", r.scraper},
+		{"svc_get_scraper_v2", args{"id": r.scraper}, "result", "svc_create_scraper_v2",
+			r.scraper},
+		{"svc_list_groups", nil, "result.0", "svc_put_group", r.group},
+	} {
+		now, _ := a.call(c.read, c.with).At(c.at)
+		changed, is := now.(map[string]any)
+		if !is {
+			t.Fatalf("%s has no %s", c.read, c.at)
+		}
+		changed["name"] = "saved with " + c.save
+		a.want(c.save, changed, map[string]any{"error": nil, "result.id": c.id,
+			"result.name": changed["name"]})
+	}
+}
+
 // toolCall is a valid call, or one that lacks only a token or a name.
 type toolCall struct {
 	name  string

@@ -33,7 +33,7 @@ type Tool struct {
 
 // argument says where an argument goes in the call.
 type argument struct {
-	in     string // path, query, body, whole (the body itself), or key
+	in     string // path, query, body, whole (the body itself), key, or nowhere
 	name   string // in that place
 	needed bool   // required of agents only: the operation itself checks what it requires
 	list   bool   // may have several values
@@ -88,6 +88,9 @@ func NewTool(op *Operation) *Tool {
 }
 
 func (t *Tool) add(s *schemas, in string, f *field) {
+	if _, taken := t.arguments[f.name]; f.rules.stamped && !taken {
+		t.arguments[f.name] = argument{in: "nowhere"}
+	}
 	if f.rules.agent == agentLacks || f.rules.stamped {
 		return
 	}
@@ -199,7 +202,8 @@ func ReadArguments(text json.RawMessage) (args map[string]json.RawMessage, err e
 }
 
 // Fill puts arguments into a call. It refuses arguments that the tool does not have, and requires
-// those that agents must give. The operation checks the rest.
+// those that agents must give. It drops members that only the service sets, so that an answer can
+// be sent as it came. The operation checks the rest.
 func (t *Tool) Fill(args map[string]json.RawMessage, call *Inside) error {
 	call.Path, call.Query = map[string]string{}, url.Values{}
 	body := map[string]json.RawMessage{}
@@ -211,6 +215,7 @@ func (t *Tool) Fill(args map[string]json.RawMessage, call *Inside) error {
 		case !known:
 			return fault.Invalid(fault.UnknownParameter, utf8text.CutText(name, maxProblemField),
 				"the tool has no such argument")
+		case a.in == "nowhere":
 		case a.in == "whole":
 			call.Body, call.bodyName = value, name
 		case a.in == "body":

@@ -115,6 +115,53 @@ func TestAnswersCanBeSaved(t *testing.T) {
 	}
 }
 
+// TestRefusalsSayWhatToDo: a refusal names all that is wrong at once, and what agents can do.
+func TestRefusalsSayWhatToDo(t *testing.T) {
+	r := start(t)
+	list := client.PutScraper{Create: true, ID: r.IDs.New(), Customer: "alice", Group: r.group,
+		ListRun: true, Spec: model.Scraper{Name: "list", Type: model.SingleProduct,
+			ItemsConfig: []model.Field{{Name: "name", Selector: "h1", Kind: "TEXT"}}}}
+	r.Client.Must(t, list)
+	a := r.connect(t, apitest.LLM, "", nil)
+	for _, c := range []struct {
+		name   string
+		with   args
+		detail string
+		fields []string
+	}{
+		{"svc_preview_delete_run_data", args{"id": r.scraper, "jobId": r.scraper},
+			"id: the tool has no such argument (it takes scraperJobStatusId) (and 2 more)",
+			[]string{"id", "jobId", "scraperJobStatusId"}},
+		{"svc_preview_scraper_from_url", args{"url": "https://shop.test/"},
+			"maxChargeMicros: is required of agents (and 2 more)",
+			[]string{"maxChargeMicros", "name", "groupId"}},
+		{"svc_run_scraper", args{"id": "x"},
+			"maxChargeMicros: is required of agents (and 1 more)",
+			[]string{"maxChargeMicros", "id"}},
+		{"svc_run_scraper", args{"id": r.scraper, "maxChargeMicros": []int{1}},
+			"maxChargeMicros: must be one value, not a list", []string{"maxChargeMicros"}},
+		{"svc_run_scraper", args{"id": list.ID, "maxChargeMicros": 1000},
+			"sourceConfig.url: the scraper of a list run has no start address; run its list " +
+				"through svc_run_scraper_url_list", []string{"sourceConfig.url"}},
+		{"svc_get_group_data_client", args{"id": r.group, "page": 1_000_000},
+			"page: page times size may be at most 100000; read on with the cursor of " +
+				"svc_get_data with groupId=" + r.group.String(), []string{"page"}},
+	} {
+		got := a.call(c.name, c.with)
+		var fields []string
+		told, _ := got.At("error.errors")
+		items, _ := told.([]any)
+		for _, item := range items {
+			field, _ := item.(map[string]any)["field"].(string)
+			fields = append(fields, field)
+		}
+		if said := got.Text("error.detail"); said != c.detail || !slices.Equal(fields, c.fields) {
+			t.Errorf("%s %v: %q of %q, want %q of %q", c.name, c.with, said, fields, c.detail,
+				c.fields)
+		}
+	}
+}
+
 // toolCall is a valid call, or one that lacks only a token or a name.
 type toolCall struct {
 	name  string

@@ -120,8 +120,10 @@ func (g *Gateway) call(ctx context.Context, t *operation.Tool, c *calling) (*out
 		return nil, err
 	}
 	c.Key = cmp.Or(c.Key, at.Key)
-	if err := g.confirm(ctx, t, c, args); err != nil {
-		return nil, err
+	if !c.Refused() {
+		if err := g.confirm(ctx, t, c, args); err != nil {
+			return nil, err
+		}
 	}
 	if c.Key == "" && t.Idempotency == operation.Required {
 		c.Key = g.chain.IDs.New().String()
@@ -134,7 +136,7 @@ func (g *Gateway) call(ctx context.Context, t *operation.Tool, c *calling) (*out
 	}
 	switch {
 	case inner.Status >= http.StatusBadRequest:
-		return failed(inner)
+		return g.failed(inner)
 	case t.Streams():
 		err = g.wait(ctx, t, inner, out, c)
 	case t.Result != nil:
@@ -157,11 +159,12 @@ func originOf(args map[string]json.RawMessage) (url string) {
 }
 
 // failed turns the refusal of an operation into an output.
-func failed(inner *operation.Inner) (*output, error) {
+func (g *Gateway) failed(inner *operation.Inner) (*output, error) {
 	told := &failure{RetryAfterSeconds: json.Number(inner.RetryAfter)}
 	if err := json.NewDecoder(inner.Body).Decode(&told.Problem); err != nil {
 		return nil, fmt.Errorf("agents: a refusal: %w", err)
 	}
+	g.nameTools(&told.Problem)
 	return &output{Error: told}, nil
 }
 

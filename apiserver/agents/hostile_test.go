@@ -39,6 +39,10 @@ func TestWhoMayBeAnAgent(t *testing.T) {
 		if a.Status != want {
 			t.Errorf("%s: %d, want %d: %s", who, a.Status, want, a.Body)
 		}
+		said := a.Text("detail")
+		if want == 403 && !strings.Contains(said, "PUT /api/key/generate?scope=LLM_FULL mints it") {
+			t.Errorf("%s is not told what agents need: %s", who, said)
+		}
 		if challenge := a.Header.Get("WWW-Authenticate"); want == 401 &&
 			challenge != `Bearer resource_metadata="`+r.URL+
 				`/.well-known/oauth-protected-resource/mcp"` {

@@ -114,5 +114,12 @@ func (a Access) Check(p *Principal) error {
 	case fault.Unauthorized:
 		return fault.New(code, "only an admin may call this")
 	}
+	const mints = "LLM_READ or LLM_FULL: PUT /api/key/generate?scope=LLM_FULL mints it"
+	switch {
+	case a == Agent && p.Key == nil:
+		return fault.New(code, "agents need a key of the scope "+mints)
+	case a == Agent:
+		return fault.New(code, "the key is of the scope %s, and agents need one of "+mints, scope)
+	}
 	return fault.New(code, "a key of scope %s may not call this", scope)
 }

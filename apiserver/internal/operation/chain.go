@@ -212,6 +212,7 @@ type exchange struct {
 	body    *body
 	// bodyName is the name by which the caller knows the body; "": it has none.
 	bodyName string
+	faults   fault.List // of a tool's arguments
 	from     Caller
 	address  netip.Addr // of the caller, as far as trusted proxies say
 	err      error
@@ -324,7 +325,7 @@ func (x *exchange) answer(ctx context.Context) (answer any, err error) {
 		return nil, err
 	}
 	value, raw, err := x.op.request.decode(in, x.op.Invalid)
-	if err != nil {
+	if err = withFaults(x.faults, err); err != nil {
 		return nil, err
 	}
 	if key != "" {

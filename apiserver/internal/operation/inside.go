@@ -11,6 +11,7 @@ import (
 
 	"github.com/valyala/fasthttp"
 
+	"shoal.dev/shoal/pkg/fault"
 	"shoal.dev/shoal/pkg/ids"
 )
 
@@ -26,7 +27,12 @@ type Inside struct {
 	Body       []byte // JSON; nil: none
 	// bodyName is the argument that holds the whole body; "": the body's members are arguments.
 	bodyName string
+	// faults are those of the arguments. The call is refused with them and the operation's own.
+	faults fault.List
 }
+
+// Refused says whether the call is refused for its arguments, whatever the operation finds.
+func (i *Inside) Refused() bool { return len(i.faults) > 0 }
 
 // Inner is the result of a call from within. It must be closed.
 type Inner struct {
@@ -81,7 +87,7 @@ func (c *Chain) Do(ctx context.Context, op *Operation, call *Inside) *Inner {
 	c.underway.addOne()
 	defer c.underway.removeOne()
 	x := c.beginExchange(op, rc)
-	x.body.name, x.bodyName = "the arguments", call.bodyName
+	x.body.name, x.bodyName, x.faults = "the arguments", call.bodyName, call.faults
 	x.from.Way, x.from.Address, x.address = outer.Way, outer.Address, outer.Address
 	x.run(ctx)
 	inner := &Inner{Status: rc.Response.StatusCode(), rc: rc, cancel: cancel, Job: x.from.Job,

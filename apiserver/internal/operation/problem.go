@@ -3,6 +3,7 @@ package operation
 import (
 	"errors"
 	"fmt"
+	"slices"
 
 	"shoal.dev/shoal/pkg/fault"
 	"shoal.dev/shoal/pkg/ids"
@@ -88,4 +89,23 @@ func message(f *fault.Error) string {
 		return f.Field + ": " + text
 	}
 	return text
+}
+
+// withFaults puts faults of a tool's arguments before those that the operation found. Of an input
+// with both, the former say what is wrong.
+func withFaults(of fault.List, err error) error {
+	if len(of) == 0 {
+		return err
+	}
+	var found fault.List
+	if coded := (*fault.Error)(nil); !errors.As(err, &found) && errors.As(err, &coded) {
+		found = fault.List{coded}
+	}
+	told := slices.Clone(of)
+	for _, f := range found {
+		if !slices.ContainsFunc(of, func(o *fault.Error) bool { return o.Field == f.Field }) {
+			told = append(told, f)
+		}
+	}
+	return told
 }

@@ -201,23 +201,26 @@ func ReadArguments(text json.RawMessage) (args map[string]json.RawMessage, err e
 	return args, nil
 }
 
+// maxUnknown is how many unknown arguments a refusal names.
+const maxUnknown = 20
+
 // Fill puts arguments into a call. It refuses arguments that the tool does not have, and requires
 // those that agents must give. It drops members that only the service sets, so that an answer can
-// be sent as it came. The operation checks the rest.
+// be sent as it came. The operation checks the rest, and tells its faults together with these.
 func (t *Tool) Fill(args map[string]json.RawMessage, call *Inside) error {
 	call.Path, call.Query = map[string]string{}, url.Values{}
 	body := map[string]json.RawMessage{}
-	var faults fault.List
+	var unknown, faults fault.List
 	for _, name := range slices.Sorted(maps.Keys(args)) {
 		value := bytes.TrimSpace(args[name])
 		a, known := t.arguments[name]
 		switch {
-		case !known:
-			return fault.Invalid(fault.UnknownParameter, utf8text.CutText(name, maxProblemField),
-				"the tool has no such argument")
-		case a.in == "nowhere":
+		case !known && len(unknown) < maxUnknown:
+			unknown = append(unknown, fault.Invalid(fault.UnknownParameter,
+				utf8text.CutText(name, maxProblemField), "the tool has no such argument"))
+		case !known, a.in == "nowhere":
 		case a.in == "whole":
-			call.Body, call.bodyName = value, name
+			call.Body = value
 		case a.in == "body":
 			body[a.name] = value
 		case string(value) == "null": // null is not given
@@ -231,19 +234,24 @@ func (t *Tool) Fill(args map[string]json.RawMessage, call *Inside) error {
 		}
 	}
 	for _, name := range t.Input.PropertyOrder {
-		if t.arguments[name].needed && isUnsaid(args[name]) {
+		a := t.arguments[name]
+		if a.in == "whole" {
+			call.bodyName = name
+		}
+		switch {
+		case a.needed && isUnsaid(args[name]):
 			faults = append(faults, fault.Invalid(fault.InvalidRequest, name,
 				"is required of agents"))
-		}
-		if a := t.arguments[name]; a.in == "whole" && call.Body == nil ||
-			a.in == "path" && a.kind == reflect.String && isUnsaid(args[name]) {
+		case a.in == "whole" && call.Body == nil,
+			a.in == "path" && a.kind == reflect.String && isUnsaid(args[name]):
 			faults = append(faults, fault.Invalid(fault.InvalidRequest, name, "is required"))
 		}
 	}
-	if len(faults) > 0 {
-		return faults
+	if len(unknown) > 0 {
+		unknown[0].Detail += " (it takes " + strings.Join(t.takes(), ", ") + ")"
 	}
-	if t.request.body != nil && call.Body == nil {
+	call.faults = append(unknown, faults...)
+	if t.request.body != nil && call.bodyName == "" {
 		encoded, err := json.Marshal(body)
 		if err != nil {
 			return fault.Wrap(fault.InvalidBody, err, "the arguments are no JSON")
@@ -251,6 +259,14 @@ func (t *Tool) Fill(args map[string]json.RawMessage, call *Inside) error {
 		call.Body = encoded
 	}
 	return nil
+}
+
+// takes are the names of the arguments that a model is told of. Only answers that may be long have
+// a cursor.
+func (t *Tool) takes() []string {
+	return slices.DeleteFunc(slices.Clone(t.Input.PropertyOrder), func(name string) bool {
+		return name == CursorArgument && !t.HasCursor() && !t.Listed
+	})
 }
 
 // set puts an argument into the path, the query or the idempotency key.

@@ -21,7 +21,7 @@ import (
 // order. The table in docs/agents.md has what each takes.
 const (
 	agentCalls  = 32
-	agentTokens = 11_000
+	agentTokens = 11_700
 )
 
 // TestAgentsDoTheirTasks has a scripted client do 20 tasks using only the real service's tools. It

@@ -146,6 +146,13 @@ func TestScrapedTextIsData(t *testing.T) {
 			call.path + "name.truncated": false, call.path + "n": 1,
 			call.path + "_sourceUrl": "https://shop.test/a"})
 	}
+	for _, field := range []string{"name", "n", "_rowId", "nothing"} {
+		got := a.want("svc_get_data", args{"groupId": r.group, "fields": []string{field}},
+			map[string]any{"result.items.0._sourceUrl": nil, "result.items.0._origin": nil})
+		if field == "name" && got.Text("result.items.0.name.origin") != "https://shop.test/a" {
+			t.Errorf("with fields, a text does not say where it is from: %s", got.text)
+		}
+	}
 	file, quiet := r.IDs.New(), r.NewGroup(t, "alice", "files")
 	r.Client.Must(t, client.BeginImport{Job: file, Customer: "alice", Format: "csv", Bytes: 1,
 		NewScraper: &client.PutScraper{Create: true, ID: r.IDs.New(), Customer: "alice",

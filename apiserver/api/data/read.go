@@ -13,6 +13,7 @@ import (
 	"shoal.dev/shoal/apiserver/internal/limits"
 	"shoal.dev/shoal/apiserver/internal/operation"
 	"shoal.dev/shoal/apiserver/internal/ownership"
+	"shoal.dev/shoal/apiserver/internal/scraped"
 	"shoal.dev/shoal/controlplane/client"
 	"shoal.dev/shoal/pkg/fault"
 	"shoal.dev/shoal/pkg/ids"
@@ -141,9 +142,13 @@ func (r Resource) read() *operation.Operation {
 			page.NextCursor = &next
 		}
 		for i := range page.Items {
-			item, err := export.Project(json.RawMessage(page.Items[i]), fields)
+			row := json.RawMessage(page.Items[i])
+			item, err := export.Project(row, fields)
 			if err != nil {
 				return page, err
+			}
+			if from.Agent && fields != nil {
+				item = scraped.KeepOrigin(item, row)
 			}
 			page.Items[i] = api.Row(item)
 		}

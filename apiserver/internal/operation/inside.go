@@ -89,6 +89,7 @@ func (c *Chain) Do(ctx context.Context, op *Operation, call *Inside) *Inner {
 	x := c.beginExchange(op, rc)
 	x.body.name, x.bodyName, x.faults = "the arguments", call.bodyName, call.faults
 	x.from.Way, x.from.Address, x.address = outer.Way, outer.Address, outer.Address
+	x.from.Agent = true
 	x.run(ctx)
 	inner := &Inner{Status: rc.Response.StatusCode(), rc: rc, cancel: cancel, Job: x.from.Job,
 		Reason: x.from.Reason, ContentType: string(rc.Response.Header.ContentType()),

@@ -176,6 +176,8 @@ type Caller struct {
 	Host string
 	// Public is where browsers find this service, as the operator configured it; "": not set.
 	Public string
+	// Agent says that the gateway marks the answer's rows as scraped, which needs their origin.
+	Agent bool
 	// RetryAfter is when a refused call may be repeated; 0: the default. The handler sets it.
 	RetryAfter time.Duration
 

@@ -4,6 +4,7 @@ package scraped
 
 import (
 	"bufio"
+	"bytes"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -32,14 +33,33 @@ var errNotARow = errors.New("scraped: a stored row is no JSON object")
 // keeps at most this many characters; cut says whether there were more.
 func Clean(text string, most int) (cleaned string, cut bool) { return clean(text, most) }
 
-// WriteRow writes a row with its texts marked. Their origin is the row's _sourceUrl, or else
-// origin. Members that begin with _ are the server's and stay as they are. The result may be much
-// longer.
+// originKey is the member in which a part of a row says where the row was scraped.
+const originKey = "_origin"
+
+// KeepOrigin puts the row's _sourceUrl into a part of its members, for WriteRow, which takes it out
+// again. The part may lack _sourceUrl. Both are valid JSON objects.
+func KeepOrigin(part, row json.RawMessage) json.RawMessage {
+	for m := rowstore.MembersOf(row); m.Next(); {
+		if m.Key != "_sourceUrl" {
+			continue
+		}
+		kept := []byte(`{"` + originKey + `":` + m.Value)
+		if rest := bytes.TrimSpace(part)[1:]; bytes.TrimSpace(rest)[0] != '}' {
+			return append(append(kept, ','), rest...)
+		}
+		return append(kept, '}')
+	}
+	return part
+}
+
+// WriteRow writes a row with its texts marked. Their origin is the row's _sourceUrl, or that of
+// KeepOrigin, or else origin. Members that begin with _ are the server's and stay as they are.
+// The result may be much longer.
 func WriteRow(to io.Writer, row json.RawMessage, origin string) error {
 	s := sanitizer{out: bufio.NewWriter(to), origin: origin}
 	m := rowstore.MembersOf(row)
 	for m.Next() {
-		if m.Key == "_sourceUrl" {
+		if m.Key == "_sourceUrl" || m.Key == originKey {
 			s.origin, _ = rowstore.TextOf(m.Value)
 		}
 	}
@@ -48,8 +68,12 @@ func WriteRow(to io.Writer, row json.RawMessage, origin string) error {
 	}
 	s.write("{")
 	separator := ""
-	for m = rowstore.MembersOf(row); m.Next(); separator = "," {
+	for m = rowstore.MembersOf(row); m.Next(); {
+		if m.Key == originKey {
+			continue
+		}
 		s.write(separator)
+		separator = ","
 		s.name(m.Key)
 		if model.IsServerKey(m.Key) {
 			s.write(m.Value)

@@ -268,6 +268,7 @@ func TestPortalInABrowser(t *testing.T) {
 	p.sees(`location.pathname.startsWith("/portal/runs/")`)
 	p.sees(`document.querySelector(".state.completed, .state.success")`)
 	p.sees(`document.querySelector("section td")?.innerText.includes("404")`)
+	p.sees(`document.querySelector("section td .hint").innerText === "The page is gone. Leave it out."`)
 	p.shows("run")
 	if n := asks[string](p, `document.querySelector("section td.n").innerText`); n != "5" {
 		t.Errorf("%s addresses failed, want 5", n)

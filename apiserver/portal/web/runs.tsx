@@ -55,8 +55,8 @@ export function RunTable(props: { runs: Job[]; names: Names }) {
     <table class="runs">
       <caption class="unseen">{texts.runsCaption}</caption>
       <thead><tr>
-        <th scope="col">{texts.started}</th><th scope="col">{texts.scraper}</th>
-        <th scope="col">{texts.state}</th><th scope="col" class="n">{texts.rows}</th>
+        <th scope="col">{texts.started}</th><th scope="col">{texts.state}</th>
+        <th scope="col">{texts.scraper}</th><th scope="col" class="n">{texts.rows}</th>
         <th scope="col" class="n">{texts.delivered}</th><th scope="col" class="n">{texts.failed}</th>
         <th scope="col" class="n">{texts.cost}</th>
       </tr></thead>
@@ -65,8 +65,8 @@ export function RunTable(props: { runs: Job[]; names: Names }) {
         return <tr key={run.id}>
           <td><a href={address(`/runs/${run.scraperId}/${run.id}`)}>
             {when(run.started ?? run.queued)}</a></td>
-          <td class="wide"><Scraped value={props.names.get(run.scraperId) ?? run.scraperId} most={60} /></td>
           <td><State state={run.state} />{run.quarantineReason && ` (${texts.held})`}</td>
+          <td class="wide"><Scraped value={props.names.get(run.scraperId) ?? run.scraperId} most={60} /></td>
           <td class="n"><a href={address(`/rows/${run.groupId}`, { job: run.id })}>
             {count(run.itemsQuantity)}</a></td>
           <td class="n">{count(run.deliveredPages)}</td>

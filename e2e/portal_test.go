@@ -268,6 +268,7 @@ func TestPortalInABrowser(t *testing.T) {
 	p.sees(`location.pathname.startsWith("/portal/runs/")`)
 	p.sees(`document.querySelector(".state.completed, .state.success")`)
 	p.sees(`document.querySelector("section td")?.innerText.includes("404")`)
+	p.sees(`document.querySelector("section td .hint").innerText === "The page is gone. Leave it out."`)
 	p.shows("run")
 	if n := asks[string](p, `document.querySelector("section td.n").innerText`); n != "5" {
 		t.Errorf("%s addresses failed, want 5", n)
@@ -280,6 +281,11 @@ func TestPortalInABrowser(t *testing.T) {
 	p.readsRows()
 	p.do(chromedp.Navigate(s.Server + "/portal/runs"))
 	p.sees(`document.querySelector("table.runs td")`)
+	p.do(chromedp.EmulateViewport(390, 844))
+	if right := asks[float64](p, `document.querySelector("td .state")
+		.getBoundingClientRect().right`); right > 390 {
+		t.Errorf("the state of a run ends at %.0f, and a phone at 390", right)
+	}
 	p.shows("runs")
 	p.do(chromedp.Navigate(s.Server + "/portal/rows"))
 	p.sees(`document.querySelector("table td")`)

@@ -146,10 +146,16 @@ func types(t *testing.T) string {
 		"export const failures: Record<string, { title: string; advice: string }> = {\n"
 	codes := fault.Catalog()
 	for _, code := range slices.Sorted(maps.Keys(codes)) {
-		if said := fault.Advice(code); said != "" {
+		if said := fault.Advice(code, 0); said != "" {
 			out += fmt.Sprintf("  %s: {\n    title: %q,\n    advice: %q,\n  },\n", code,
 				codes[code].Title, said)
 		}
+	}
+	out += "};\n\n/** What to do about http_status, by the status or its first digit. */\n" +
+		"export const byStatus: Record<number, string> = {\n"
+	advice := fault.AdviceByStatus()
+	for _, status := range slices.Sorted(maps.Keys(advice)) {
+		out += fmt.Sprintf("  %d: %q,\n", status, advice[status])
 	}
 	return out + "};\n"
 }

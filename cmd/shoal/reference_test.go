@@ -9,6 +9,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strconv"
 	"strings"
 	"testing"
 
@@ -61,7 +62,18 @@ func errorReference() string {
 		if entry := catalog[code]; entry.Status != 0 {
 			fmt.Fprintf(&answers, "| %d | `%s` | %s |\n", entry.Status, code, entry.Title)
 		} else {
-			fmt.Fprintf(&pages, "| `%s` | %s | %s |\n", code, entry.Title, fault.Advice(code))
+			fmt.Fprintf(&pages, "| `%s` | %s | %s |\n", code, entry.Title, fault.Advice(code, 0))
+		}
+		if code != fault.PageStatus {
+			continue
+		}
+		for _, status := range slices.Sorted(maps.Keys(fault.AdviceByStatus())) {
+			said := strconv.Itoa(status)
+			if status < 10 {
+				said += "xx"
+			}
+			fmt.Fprintf(&pages, "| `%s` %s | | %s |\n", code, said,
+				fault.AdviceByStatus()[status])
 		}
 	}
 	return "# Error codes\n\n" + generated +

@@ -1,5 +1,10 @@
 package fault
 
+import (
+	"cmp"
+	"maps"
+)
+
 // advice says for each page code what the person who launched the run can do.
 var advice = map[Code]string{
 	PageRobots: "The site asks robots to stay away from these pages. Leave them out, or ask its " +
@@ -18,8 +23,7 @@ var advice = map[Code]string{
 	PageDecompression: "The site sent a broken response. Run the failed links again later.",
 	PageRedirects: "The address redirects in circles, often because a cookie is missing. Open it " +
 		"in a browser, and list the address where it ends.",
-	PageStatus: "404 and 410: the page is gone, leave it out. 403 and 429: the site wants fewer " +
-		"requests or a browser. 5xx: run it again later.",
+	PageStatus: "The site refuses the request. Open the address in a browser to see why.",
 	PageBlocked: "The site shows a wall instead of the page. A lower pace may get past it, and " +
 		"so may the tiers render and super.",
 	PageNotHTML: "The address leads to a file, such as an image or a PDF, not to a page. Leave " +
@@ -49,5 +53,27 @@ var advice = map[Code]string{
 	PageDailyLimit: "The daily limit is used up. Run the failed links again tomorrow.",
 }
 
-// Advice returns what can be done about a link's error, "" for a code that no link has.
-func Advice(code Code) string { return advice[code] }
+const (
+	gone    = "The page is gone. Leave it out."
+	refused = "The site wants fewer requests, or a browser. A lower pace may get past it, and so " +
+		"may the tiers render and super."
+	broken = "The site has a problem of its own. Run the failed links again later."
+)
+
+// byStatus is the advice for PageStatus where the status says more. 5 stands for 500 to 599.
+var byStatus = map[int]string{404: gone, 410: gone, 401: refused, 403: refused, 429: refused,
+	5: broken}
+
+// Advice returns what can be done about a link's error, "" for a code that no link has. The status
+// is that of the site's answer, 0 without one.
+func Advice(code Code, status int) string {
+	if code == PageStatus {
+		if said := cmp.Or(byStatus[status], byStatus[status/100]); said != "" {
+			return said
+		}
+	}
+	return advice[code]
+}
+
+// AdviceByStatus returns what Advice says of PageStatus by the status, or by its first digit.
+func AdviceByStatus() map[int]string { return maps.Clone(byStatus) }

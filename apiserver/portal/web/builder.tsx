@@ -2,9 +2,9 @@
 import { useSignal } from "@preact/signals";
 import { useEffect, useMemo, useRef } from "preact/hooks";
 import type { FieldInput, PageCandidate, PageChoice, PagePick, PagePickInput, PagePreview,
-  RunEstimate, Scraper } from "./schema.gen";
+  Scraper } from "./schema.gen";
 import { call, newKey, Once, type Refused } from "./api";
-import { change, draft, mostName, newName } from "./draft";
+import { change, draft, listsPages, mostName, newName } from "./draft";
 import { useEntry } from "./entries";
 import { show, type Showing } from "./frame";
 import { refused, Trouble } from "./load";
@@ -12,7 +12,7 @@ import { isWhole, itemsOf, keepRecipe, type Kind, mappingOf, newRecipe, type Pic
   type Recipe, type Rule, rulesOf } from "./recipe";
 import { address, go, place, stays } from "./route";
 import { asText, count, money, Scraped, when } from "./show";
-import { fieldsOf, groupFor, NameTrouble } from "./start";
+import { estimate, fieldsOf, groupFor, NameTrouble } from "./start";
 import { texts } from "./texts";
 import { building } from "./texts.builder";
 
@@ -57,7 +57,8 @@ function Building(props: { url: string }) {
 
 function Picking(props: { url: string; page: PagePreview; again: () => void }) {
   const { url, page } = props;
-  const recipe = useSignal<Recipe>(readRecipe(url) ?? newRecipe(url));
+  const recipe = useSignal<Recipe>(readRecipe(url)
+    ?? newRecipe(url, !listsPages(begun(url)?.addresses ?? [])));
   const made = useSignal<PagePick | undefined>(undefined);
   const choices = useSignal<Record<string, PageChoice[]>>({}); // by the selector of a field
   const error = useSignal<Refused | undefined>(undefined);
@@ -286,11 +287,9 @@ function Saving(props: { url: string; disabled: boolean;
       const body = { ...props.scraper(), name, groupRef: await groupFor() };
       const scraper = await saved.send(body, (key) => call<Scraper>("PUT", "/api/scraper",
         { key, body }));
-      const links = now.addresses.length > 1 ? now.addresses.length : undefined;
-      const estimate = await call<RunEstimate>("POST", `/api/scraper/${scraper.id}/estimate`,
-        { query: { links } });
-      change(was, { ...now, name, group: body.groupRef, scraper, estimate,
-        proposals: undefined, launchKey: newKey() });
+      change(was, { ...now, name, group: body.groupRef, scraper, proposals: undefined,
+        estimate: await estimate(scraper, now.addresses), following: undefined,
+        launchKey: newKey() });
       if (here()) {
         go(address("/launch"));
       }

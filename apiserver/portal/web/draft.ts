@@ -15,6 +15,7 @@ export interface Draft {
   again?: string; // the place of the run that is made again
   cap?: string; // as it was entered
   chosen?: number; // the proposal that was saved, or was to be
+  following?: boolean; // whether to read the pages that follow, until that is saved
   // Keys under which the calls are done once.
   saveKey: string;
   launchKey: string;
@@ -74,6 +75,19 @@ export function readAddresses(text: string): { addresses: string[]; bad?: string
   }
   return { addresses };
 }
+
+/** The list that a page belongs to: what is left of its address without any numbers. */
+function listOf(address: string): string {
+  const { origin, pathname, searchParams } = new URL(address);
+  const path = pathname.replace(/\d+/g, "").replace(/(\/page)?\/*$/i, "");
+  const rest = [...searchParams].filter(([, value]) => !/^\d+$/.test(value));
+  return JSON.stringify([origin, path, rest]);
+}
+
+/** Whether the first address is a page of a list of which there are further ones. What follows it
+ * would be read again for each of them. */
+export const listsPages = (addresses: string[]) => addresses.length > 1
+  && addresses.slice(1).some((one) => listOf(one) === listOf(addresses[0]!));
 
 /** How long the name of a scraper may be: the run of its list has a longer one, of 200 at most. */
 export const mostName = 200 - texts.listOf("").length;

@@ -33,8 +33,8 @@ export function readRecipe(url: string): Recipe | undefined {
 export const keepRecipe = (recipe: Recipe) =>
   sessionStorage.setItem(kept, JSON.stringify(recipe));
 
-export const newRecipe = (url: string): Recipe =>
-  ({ url, type: "MULTIPLE_PRODUCTS", fields: [], follow: true });
+export const newRecipe = (url: string, follow: boolean): Recipe =>
+  ({ url, type: "MULTIPLE_PRODUCTS", fields: [], follow });
 
 const suffixes = { REGEX_CLEAN: "clean", CURRENCY_CONVERT: "converted", ENUM_MAP: "mapped" };
 

@@ -1,7 +1,7 @@
 // Runs: the history, and one of them while it is under way.
 import { useSignal } from "@preact/signals";
 import { useEffect } from "preact/hooks";
-import { failures, type Group, type Job, type JobCursorPage, type JobPage, type LinkError,
+import { byStatus, failures, type Group, type Job, type JobCursorPage, type JobPage, type LinkError,
   type RunEstimate, type Scraper } from "./schema.gen";
 import { call, newKey, queuedAbout, readScrapers, Refused } from "./api";
 import { draft } from "./draft";
@@ -55,8 +55,8 @@ export function RunTable(props: { runs: Job[]; names: Names }) {
     <table class="runs">
       <caption class="unseen">{texts.runsCaption}</caption>
       <thead><tr>
-        <th scope="col">{texts.started}</th><th scope="col">{texts.scraper}</th>
-        <th scope="col">{texts.state}</th><th scope="col" class="n">{texts.rows}</th>
+        <th scope="col">{texts.started}</th><th scope="col">{texts.state}</th>
+        <th scope="col">{texts.scraper}</th><th scope="col" class="n">{texts.rows}</th>
         <th scope="col" class="n">{texts.delivered}</th><th scope="col" class="n">{texts.failed}</th>
         <th scope="col" class="n">{texts.cost}</th>
       </tr></thead>
@@ -65,8 +65,8 @@ export function RunTable(props: { runs: Job[]; names: Names }) {
         return <tr key={run.id}>
           <td><a href={address(`/runs/${run.scraperId}/${run.id}`)}>
             {when(run.started ?? run.queued)}</a></td>
-          <td class="wide"><Scraped value={props.names.get(run.scraperId) ?? run.scraperId} most={60} /></td>
           <td><State state={run.state} />{run.quarantineReason && ` (${texts.held})`}</td>
+          <td class="wide"><Scraped value={props.names.get(run.scraperId) ?? run.scraperId} most={60} /></td>
           <td class="n"><a href={address(`/rows/${run.groupId}`, { job: run.id })}>
             {count(run.itemsQuantity)}</a></td>
           <td class="n">{count(run.deliveredPages)}</td>
@@ -299,18 +299,22 @@ function Failures(props: { job: Job; over: boolean }) {
   </section>;
 }
 
+/** What to do about an error. An answer's status says more than its code. */
+const adviceOn = ({ code, status }: LinkError) => code === "http_status" && status
+  && (byStatus[status] ?? byStatus[Math.floor(status / 100)]) || failures[code]?.advice;
+
 function FailureTable(props: { kinds: Kinds["by"] }) {
   return <div class="scroll" tabIndex={0} role="region" aria-label={texts.errorsCaption}><table>
     <caption class="unseen">{texts.errorsCaption}</caption>
     <thead><tr><th scope="col">{texts.errorKind}</th>
-      <th scope="col" class="n">{texts.errorCount}</th><th scope="col">{texts.errorHow}</th>
+      <th scope="col" class="n">{texts.errorCount}</th>
       <th scope="col">{texts.errorExample}</th></tr></thead>
     <tbody>{[...props.kinds].sort((a, b) => b[1].n - a[1].n).map(([kind, { first, n }]) => {
-      const known = failures[first.code];
       return <tr key={kind}>
-        <td class="wide">{known?.title ?? first.code}{first.status ? ` (${first.status})` : ""}</td>
+        <td class="wide">{failures[first.code]?.title ?? first.code}
+          {first.status ? ` (${first.status})` : ""}
+          <p class="hint">{adviceOn(first) ?? <Scraped value={first.error} />}</p></td>
         <td class="n">{count(n)}</td>
-        <td class="wide">{known?.advice ?? <Scraped value={first.error} />}</td>
         <td><Scraped value={first.url} most={100} /></td>
       </tr>;
     })}</tbody></table></div>;

@@ -1192,7 +1192,7 @@ export const failures: Record<string, { title: string; advice: string }> = {
   },
   http_status: {
     title: "The site answered with an error status",
-    advice: "404 and 410: the page is gone, leave it out. 403 and 429: the site wants fewer requests or a browser. 5xx: run it again later.",
+    advice: "The site refuses the request. Open the address in a browser to see why.",
   },
   invalid_url: {
     title: "The address is invalid",
@@ -1266,4 +1266,14 @@ export const failures: Record<string, { title: string; advice: string }> = {
     title: "The page cannot be parsed",
     advice: "The page cannot be read as HTML. Open it in a browser; leave it out if it is broken there, too.",
   },
+};
+
+/** What to do about http_status, by the status or its first digit. */
+export const byStatus: Record<number, string> = {
+  5: "The site has a problem of its own. Run the failed links again later.",
+  401: "The site wants fewer requests, or a browser. A lower pace may get past it, and so may the tiers render and super.",
+  403: "The site wants fewer requests, or a browser. A lower pace may get past it, and so may the tiers render and super.",
+  404: "The page is gone. Leave it out.",
+  410: "The page is gone. Leave it out.",
+  429: "The site wants fewer requests, or a browser. A lower pace may get past it, and so may the tiers render and super.",
 };

@@ -1,9 +1,11 @@
 // From addresses to a run: three pages, a click each.
 import { useSignal } from "@preact/signals";
-import type { Group, JobCursorPage, LaunchedListRun, LaunchedRun, ListRunInput, RunEstimate,
-  Scraper, ScraperProposal, URLPreviewInput } from "./schema.gen";
+import { useEffect } from "preact/hooks";
+import type { Group, JobCursorPage, LaunchedListRun, LaunchedRun, ListRunInput, Pagination,
+  RunEstimate, Scraper, ScraperProposal, URLPreviewInput } from "./schema.gen";
 import { call, newKey, Once, Refused } from "./api";
-import { change, draft, type Draft, kept, mostName, newName, readAddresses } from "./draft";
+import { change, draft, type Draft, kept, listsPages, mostName, newName,
+  readAddresses } from "./draft";
 import { entriesKept, useEntry } from "./entries";
 import { paste } from "./kit";
 import { refused, resynced, Trouble, useLoaded } from "./load";
@@ -151,6 +153,16 @@ export function NameTrouble(props: { error: Refused; from: string; take: (free: 
   </>;
 }
 
+/** Asks what a run of a scraper on these addresses will cost. */
+export const estimate = (scraper: Scraper, addresses: string[]) =>
+  call<RunEstimate>("POST", `/api/scraper/${scraper.id}/estimate`,
+    { query: { links: addresses.length > 1 ? addresses.length : undefined } });
+
+/** A proposal as it is saved, with or without the pages that follow. */
+const followed = ({ scraperDTO: was }: ScraperProposal, following: boolean) => ({ ...was,
+  sourceConfig: { ...was.sourceConfig,
+    pagination: following ? was.sourceConfig.pagination : null } });
+
 /** Saves a proposal and asks what it will cost. Another one than before is another scraper. */
 async function choose(all: ScraperProposal[], chosen: number): Promise<void> {
   const here = stays();
@@ -158,19 +170,19 @@ async function choose(all: ScraperProposal[], chosen: number): Promise<void> {
   const other = was.chosen !== undefined && was.chosen !== chosen;
   const now = draft.value = { ...was, chosen, ...other && { saveKey: newKey(),
     name: was.scraper?.name === was.name ? newName(was.addresses[0]!) : was.name } };
-  const body = { ...all[chosen]!.scraperDTO, name: now.name };
-  const scraper = await call<Scraper>("PUT", "/api/scraper", { key: now.saveKey, body })
-    .catch((e: unknown) => {
-      if (!refused(e).unknown) {
-        change(now, { ...now, saveKey: newKey() });
-      }
-      throw e;
-    });
-  const saved = { ...now, scraper, estimate: undefined };
+  const body = { ...followed(all[chosen]!, !listsPages(now.addresses)), name: now.name };
+  // one that is saved may have been changed since, at the launch
+  const scraper = !other && was.scraper?.name === now.name ? was.scraper
+    : await call<Scraper>("PUT", "/api/scraper", { key: now.saveKey, body })
+      .catch((e: unknown) => {
+        if (!refused(e).unknown) {
+          change(now, { ...now, saveKey: newKey() });
+        }
+        throw e;
+      });
+  const saved = { ...now, scraper, estimate: undefined, following: undefined };
   change(now, saved);
-  const estimate = await call<RunEstimate>("POST", `/api/scraper/${scraper.id}/estimate`,
-    { query: { links: now.addresses.length > 1 ? now.addresses.length : undefined } });
-  change(saved, { ...saved, estimate });
+  change(saved, { ...saved, estimate: await estimate(scraper, now.addresses) });
   if (here()) {
     go(address("/launch"));
   }
@@ -281,6 +293,41 @@ function Estimate(props: { of: RunEstimate }) {
   </>;
 }
 
+/** Has the scraper follow the list, or not, and asks what it will cost then. */
+async function follow(now: Draft): Promise<void> {
+  const { id, name } = now.scraper!;
+  const scraper = await call<Scraper>("PUT", "/api/scraper", { key: newKey(),
+    body: { ...followed(now.proposals![now.chosen!]!, now.following!), id, name } });
+  change(now, { ...now, scraper, estimate: await estimate(scraper, now.addresses),
+    following: undefined, launchKey: newKey() });
+}
+
+/** Asks whether the pages that follow are read, too. A reload goes on with an unsaved answer. */
+function Following(props: { of: Draft; by: Pagination }) {
+  const { of, by } = props;
+  const error = useSignal<Refused | undefined>(undefined);
+  const pending = of.following !== undefined;
+  const save = () => {
+    error.value = undefined;
+    void follow(of).catch((e: unknown) => { error.value = refused(e); });
+  };
+  useEffect(() => {
+    if (pending) {
+      save();
+    }
+  }, [of.following]);
+  return <>
+    <p>{building.goesOnBy[by.type] ?? building.goesOnElse}</p>
+    <label class="check"><input id="follow" type="checkbox" aria-disabled={pending}
+      checked={of.following ?? !!of.scraper!.sourceConfig.pagination}
+      onClick={(e) => pending && e.preventDefault()}
+      onChange={(e) => { draft.value = { ...of, following: e.currentTarget.checked }; }} />
+    {building.follow}</label>
+    {error.value && <Trouble error={error.value} again={save} />}
+    <p role="status">{pending && !error.value && texts.preparing}</p>
+  </>;
+}
+
 /** Where a person sees what it costs, and launches. */
 export function Launch() {
   const error = useSignal<Refused | undefined>(undefined);
@@ -291,9 +338,12 @@ export function Launch() {
     return <NoDraft />;
   }
   const cap = now.cap ?? entered(now.estimate.maxMicros);
+  const goesOn = now.chosen === undefined ? undefined
+    : now.proposals?.[now.chosen]?.scraperDTO.sourceConfig.pagination;
+  const waits = busy.value || now.following !== undefined;
   const start = async (event?: Event) => {
     event?.preventDefault();
-    if (busy.value) {
+    if (waits) {
       return;
     }
     error.value = undefined;
@@ -325,17 +375,18 @@ export function Launch() {
   return <>
     <h1 tabIndex={-1}>{texts.launchTitle}</h1>
     <p class="lead"><Scraped value={now.scraper.name} /></p>
+    {goesOn && <Following of={now} by={goesOn} />}
     <Estimate of={now.estimate} />
     <form onSubmit={start} noValidate>
       <label for="cap">{texts.cap}</label>
       <input id="cap" class="short" inputMode="decimal" value={cap} autocomplete="off"
-        readOnly={busy.value}
+        readOnly={waits}
         aria-describedby="cap-hint cap-problem" aria-invalid={!!problem.value}
         onInput={(e) => limit(e.currentTarget.value)} />
       <p class="hint" id="cap-hint">{texts.capHint}</p>
       <p id="cap-problem" class={problem.value ? "trouble" : ""} role="alert">{problem.value}</p>
       {error.value && <Trouble error={error.value} again={() => void start()} />}
-      <button aria-disabled={busy.value}>{texts.launch}</button>
+      <button aria-disabled={waits}>{texts.launch}</button>
       <p role="status">{busy.value && texts.launching}</p>
     </form>
     <p>{now.again ? <a href={address(now.again)}>{texts.runTitle}</a>

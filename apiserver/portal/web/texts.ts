@@ -142,9 +142,8 @@ export const texts = {
   errorsCaption: "Errors by kind, with what to do",
   errorsNone: "No address has failed.",
   errorsFirst: (n: string) => `Only the first ${so(n, "error")} are counted.`,
-  errorKind: "Kind",
+  errorKind: "Kind, and what to do",
   errorCount: "Addresses",
-  errorHow: "What to do",
   errorExample: "Example",
   seeRows: "See the rows",
 

@@ -125,9 +125,10 @@ func writeErrors(w io.Writer, kinds []*kindOfError) error {
 		text := fmt.Sprintf("%s  %s: %s\n", terminal.Plural(kind.count, "link"), code,
 			terminal.Printable(kind.text))
 		text += "  for example " + terminal.Printable(kind.example) + "\n"
-		if advice := fault.Advice(fault.Code(kind.code)); advice != "" && !told[kind.code] {
+		advice := fault.Advice(fault.Code(kind.code), kind.status)
+		if advice != "" && !told[advice] {
 			text += "  " + advice + "\n"
-			told[kind.code] = true
+			told[advice] = true
 		}
 		if i > 0 {
 			text = "\n" + text

@@ -32,7 +32,7 @@ type Inside struct {
 }
 
 // Refused says whether the call is refused for its arguments, whatever the operation finds.
-func (i *Inside) Refused() bool { return len(i.faults) > 0 }
+func (c *Inside) Refused() bool { return len(c.faults) > 0 }
 
 // Inner is the result of a call from within. It must be closed.
 type Inner struct {

@@ -152,8 +152,13 @@ func tableOf(rest string) int {
 
 // startOf returns the first character of a range, at whose dash a pattern was cut.
 func startOf(source string) rune {
-	if at := strings.LastIndex(source, `\x`); at >= 0 && len(source)-at <= len(`\x{0010ffff}`) {
-		return endOf(source[at:])
+	if at := strings.LastIndex(source, `\x`); at >= 0 {
+		before, escape := source[:at], source[at:]
+		escaped := (len(before)-len(strings.TrimRight(before, `\`)))%2 == 1 // the backslash itself
+		if ends := len(escape) == len(`\xHH`) ||
+			strings.IndexByte(escape, '}') == len(escape)-1; ends && !escaped {
+			return endOf(escape)
+		}
 	}
 	start, _ := utf8.DecodeLastRuneInString(source)
 	return start

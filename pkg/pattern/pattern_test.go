@@ -38,6 +38,8 @@ var attacks = map[string]string{
 	"many tables":       `(?i)[` + strings.Repeat(`\pL`, 168) + `]`,
 	"many other tables": `[` + strings.Repeat(`\P{Lu}`, 70) + `]`,
 	"wide ranges":       `(?i)[` + strings.Repeat("B-\U0001E942", 60) + `]`,
+	"behind an escape":  `(?i)[\x{1E942}B-\x{1E941}\x{1E942}B-\x{1E941}]`,
+	"no escape":         `(?i)[\\x{1E942}-\x{1E941}]`,
 	"one wide range":    `(?i)[B-\x{1E942}]`,
 	"wide by number":    `(?s-i)(?i:[` + strings.Repeat(`B-\x{1E942}`, 40) + `])`,
 	"groups":            strings.Repeat(`(a{0,99})`, 50),

@@ -30,7 +30,7 @@ type Run struct {
 	begunSum  uint64 // of sumOfChain over Begun
 }
 
-// SetAside notes how far the chain of a seq is settled that is no longer out.
+// SetAside keeps how far a seq is settled. The seq is no longer out.
 func (r *Run) SetAside(seq uint32, chain Chain) {
 	r.TakeUp(seq)
 	r.Begun[seq] = &chain

@@ -260,7 +260,7 @@ func TestErrorsAreSummedUp(t *testing.T) {
 	b.api.Jobs = []map[string]any{apitest.Job("COMPLETED", nil)}
 	b.shoal("errors", apitest.RunID).want(t, terminal.ExitOK, "1 link  dns_failed: No such host",
 		"for example https://a.example/2", "Check the spelling of the host",
-		"1 link  http_status 404: Not found", "the page is gone, leave it out")
+		"1 link  http_status 404: Not found", "The page is gone. Leave it out.")
 	got := b.shoal("errors", apitest.RunID, "--code", "dns_failed")
 	if got.want(t, terminal.ExitOK); got.out != "https://a.example/2\n" {
 		t.Errorf("%q", got.out)

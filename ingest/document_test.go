@@ -118,6 +118,21 @@ func BenchmarkSumManyRows(b *testing.B) {
 	}
 }
 
+// BenchmarkSumListing is BenchmarkSumRows for a page of a shop's list.
+func BenchmarkSumListing(b *testing.B) {
+	var rows [][]byte
+	for n := range 24 {
+		rows = append(rows, fmt.Appendf(nil, `{"title":"Lamp of oak, model %d","price":"%d.95",`+
+			`"url":"https://shop.example/products/lamp-%d","image":"https://img.example/%d/%d.jpg",`+
+			`"rating":"4.%d","brand":"Lumen %d","stock":"In stock","sku":"L-%06d"}`,
+			n, 10+n*7%50, n, n*31, n*977, n%10, n%3, n*7919))
+	}
+	var sums profile.Sums
+	for b.Loop() {
+		sumRows(&model.Page{Rows: rows}, &sums)
+	}
+}
+
 func BenchmarkCompleteRows(b *testing.B) {
 	row := []byte(`{"title":"A thing","price":"12.00","sku":"A-1","inStock":true,"image":"/a.png"}`)
 	for b.Loop() {

@@ -4,7 +4,9 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"math"
 	"regexp"
+	"strconv"
 	"strings"
 	"testing"
 
@@ -234,6 +236,21 @@ func TestParseNumber(t *testing.T) {
 			t.Errorf("%q is no number, got %v", no, n)
 		}
 	}
+}
+
+// TestNumbersAreExact: a number has each bit that strconv gives it, however it was parsed.
+func TestNumbersAreExact(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		text := rapid.StringMatching(`[+-]?[0-9]{1,18}(\.[0-9]{1,18})?(e-?[0-9]{1,2})?`).Draw(t, "text")
+		want, err := strconv.ParseFloat(text, 64)
+		if err != nil {
+			t.Fatal(err)
+		}
+		n, is := filter.ParseNumber(text)
+		if !is || math.Float64bits(n) != math.Float64bits(want) {
+			t.Fatalf("%q: %v, %v, want %v", text, n, is, want)
+		}
+	})
 }
 
 // TestFoldIsRE2Folding: folding equals what a store gets that only has RE2 for it.

@@ -11,11 +11,45 @@ import (
 // with more digits, and optionally an exponent. It accepts nothing else around it, and nothing
 // beyond a 64-bit float.
 func ParseNumber(text string) (float64, bool) {
+	if number, ok := parseShort(text); ok {
+		return number, true
+	}
 	if !numeric(text) {
 		return 0, false
 	}
 	number, err := strconv.ParseFloat(text, 64)
 	return number, err == nil
+}
+
+// mostShort is the most digits of a short number: a float64 has all of these exactly.
+const mostShort = 15
+
+// powers are those of ten that a short number is divided by. Quotients of exact numbers are rounded
+// once, as strconv rounds them.
+var powers = [mostShort]float64{1, 1e1, 1e2, 1e3, 1e4, 1e5, 1e6, 1e7, 1e8, 1e9, 1e10, 1e11, 1e12,
+	1e13, 1e14}
+
+// parseShort parses digits with at most one point between them. Most numbers are so, and nothing
+// needs to look at them twice. False: the text is another number, or none.
+func parseShort(text string) (float64, bool) {
+	whole, point := uint64(0), -1
+	for n := range len(text) {
+		switch c := text[n]; {
+		case '0' <= c && c <= '9':
+			whole = whole*10 + uint64(c-'0')
+		case c == '.' && point < 0 && n > 0 && n < len(text)-1:
+			point = n
+		default:
+			return 0, false
+		}
+	}
+	switch {
+	case text == "" || len(text) > mostShort:
+		return 0, false
+	case point < 0:
+		return float64(whole), true
+	}
+	return float64(whole) / powers[len(text)-1-point], true
 }
 
 func numeric(text string) bool {

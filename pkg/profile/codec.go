@@ -60,7 +60,11 @@ func (s *Sums) mostHashes() int {
 
 // append appends the encoding with at most so many hashes of each field.
 func (s *Sums) append(to []byte, hashes int) []byte {
-	to = slices.Grow(to, 16+32*len(s.Fields)) // enough for a page with one row
+	size := 16
+	for _, f := range s.Fields { // enough for most pages
+		size += 32 + len(f.Name) + 8*min(hashes, len(f.values.hashes)) + 4*len(f.buckets.counts)
+	}
+	to = slices.Grow(to, size)
 	to = binary.AppendUvarint(append(to, version), s.Rows)
 	more := byte(0)
 	if s.More {

@@ -58,6 +58,7 @@ type Field struct {
 	Length        uint64 // bytes of all texts together
 
 	truths  truths
+	written string // its key and colon, as rows write them
 	row     uint64 // row in which it was last found
 	values  sketch
 	buckets buckets
@@ -98,15 +99,35 @@ type Sums struct {
 func (s *Sums) Add(row []byte) {
 	s.Rows++
 	s.next = 0
-	for m := rowstore.MembersOf(row); m.Next(); {
-		if m.Value == "null" || model.IsServerKey(m.Key) {
+	for m := rowstore.MembersOf(row); ; {
+		f := s.nextField(&m)
+		if f == nil && !m.Next() {
+			return
+		}
+		if m.Value == "null" || f == nil && model.IsServerKey(m.Key) {
 			continue
 		}
-		if f := s.field(m.Key); f != nil && f.row != s.Rows {
+		if f == nil {
+			if f = s.field(m.Key); f != nil && f.row == 0 && f.written != m.Written() {
+				f.written = strings.Clone(m.Written())
+			}
+		}
+		if f != nil && f.row != s.Rows {
 			f.row = s.Rows
 			f.add(m.Value)
 		}
 	}
+}
+
+// nextField moves to the next member and returns its field if it is the one that probably comes
+// next. Most rows of a page write the same keys in the same order, so nobody has to parse them.
+func (s *Sums) nextField(m *rowstore.Members) *Field {
+	if s.next == len(s.Fields) || s.Fields[s.next].written == "" ||
+		!m.NextAs(s.Fields[s.next].written) {
+		return nil
+	}
+	s.next++
+	return s.Fields[s.next-1]
 }
 
 // few fields are searched linearly.
@@ -148,7 +169,7 @@ func (s *Sums) newField(name string) *Field {
 	if f.Name != name { // otherwise no copy is needed
 		f.Name = strings.Clone(name)
 	}
-	*f = Field{Name: f.Name, values: sketch{hashes: f.values.hashes[:0]},
+	*f = Field{Name: f.Name, written: f.written, values: sketch{hashes: f.values.hashes[:0]},
 		buckets: buckets{counts: f.buckets.counts[:0]}}
 	return f
 }
@@ -203,7 +224,10 @@ func (f *Field) addNumbers(count uint64, least, most, sum float64) {
 func kindOf(value string) (Kind, float64) {
 	switch value[0] {
 	case '"':
-		// a text with escapes is not a number
+		// a number begins with a sign or a digit, and a text with escapes is none
+		if value[1] > '9' {
+			return Text, 0
+		}
 		if number, is := filter.ParseNumber(value[1 : len(value)-1]); is {
 			return Numeric, number
 		}
@@ -265,12 +289,29 @@ func (s *sketch) add(hash uint64) {
 	if s.bound != 0 && hash >= s.bound {
 		return
 	}
-	at, there := slices.BinarySearch(s.hashes, hash)
+	at, there := s.search(hash)
 	if there {
 		return
 	}
-	s.hashes = slices.Insert(s.hashes, at, hash)
+	s.hashes = append(s.hashes, 0)
+	copy(s.hashes[at+1:], s.hashes[at:])
+	s.hashes[at] = hash
 	s.cut(heldHashes)
+}
+
+// fewHeld hashes are searched from the end. With hashes, which are random, a loop is faster than
+// jumps that no processor predicts.
+const fewHeld = 32
+
+// search returns where a hash is, or where it belongs.
+func (s *sketch) search(hash uint64) (at int, there bool) {
+	if at = len(s.hashes); at > fewHeld {
+		return slices.BinarySearch(s.hashes, hash)
+	}
+	for at > 0 && s.hashes[at-1] > hash {
+		at--
+	}
+	return at, at > 0 && s.hashes[at-1] == hash
 }
 
 // cut keeps at most most hashes.

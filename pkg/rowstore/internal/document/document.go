@@ -19,9 +19,13 @@ type Members struct {
 	key   int  // start of the member, at its key
 	colon int  // after the colon that follows the key
 	plain bool // the value is a string without escapes
-	clean bool // the document is known to have no escapes, and only valid characters
 	begun bool
 	whole bool
+
+	bare bool // the document is known to have no escapes
+	all  bool // the characters of all texts are checked at once
+	// whether they were, and are valid
+	checked, valid bool
 }
 
 // Of returns Members before the first member of doc. They share doc's memory.
@@ -30,7 +34,7 @@ func Of(doc string) Members { return Members{doc: doc} }
 // AllOf is Of for callers that read every text. One look at most documents saves a look at each
 // text.
 func AllOf(doc string) Members {
-	return Members{doc: doc, clean: strings.IndexByte(doc, '\\') < 0 && utf8.ValidString(doc)}
+	return Members{doc: doc, bare: strings.IndexByte(doc, '\\') < 0, all: true}
 }
 
 // Next moves to the next member; false: there is none.
@@ -57,7 +61,7 @@ func (m *Members) Next() bool {
 		return false
 	}
 	key := m.doc[m.key:m.at]
-	if m.Key = key[1 : len(key)-1]; !plain || !m.clean && !utf8.ValidString(m.Key) {
+	if m.Key = key[1 : len(key)-1]; !plain || !m.isValid(m.Key) {
 		m.Key, _ = Text(key)
 	}
 	if !m.skip(':') {
@@ -94,7 +98,15 @@ func (m *Members) NextAs(written string) bool {
 
 // IsPlain reports whether the value is a string without escapes, so that its text stands between
 // the quotes as is. Such a text has no quotes, backslashes or control characters.
-func (m *Members) IsPlain() bool { return m.plain && (m.clean || utf8.ValidString(m.Value)) }
+func (m *Members) IsPlain() bool { return m.plain && m.isValid(m.Value) }
+
+// isValid reports whether a text of the document has valid characters only.
+func (m *Members) isValid(text string) bool {
+	if m.all && !m.checked {
+		m.checked, m.valid = true, utf8.ValidString(m.doc)
+	}
+	return m.valid || utf8.ValidString(text)
+}
 
 // Text decodes the value; ok is false if it is not a string.
 func (m *Members) Text() (text string, plain, ok bool) {
@@ -187,7 +199,7 @@ func (m *Members) text() (plain, ok bool) {
 			return false, false
 		}
 		escape := -1
-		if !m.clean {
+		if !m.bare {
 			escape = strings.IndexByte(m.doc[m.at:m.at+quote], '\\')
 		}
 		if escape < 0 {

@@ -241,7 +241,8 @@ func TestParseNumber(t *testing.T) {
 // TestNumbersAreExact: a number has each bit that strconv gives it, however it was parsed.
 func TestNumbersAreExact(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
-		text := rapid.StringMatching(`[+-]?[0-9]{1,18}(\.[0-9]{1,18})?(e-?[0-9]{1,2})?`).Draw(t, "text")
+		text := rapid.StringMatching(`[+-]?[0-9]{1,18}(\.[0-9]{1,18})?(e-?[0-9]{1,2})?`).
+			Draw(t, "text")
 		want, err := strconv.ParseFloat(text, 64)
 		if err != nil {
 			t.Fatal(err)

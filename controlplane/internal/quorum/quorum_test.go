@@ -93,6 +93,7 @@ func (c *cluster) step() bool {
 	if !any {
 		return false
 	}
+	c.checkWhy(change)
 	before := maps.Clone(c.servers)
 	votersBefore, reachedBefore := c.voters()
 	server := c.servers[change.Name]
@@ -161,6 +162,30 @@ func (c *cluster) check(change Change, votersBefore int) {
 	}
 	if !asked && change.Kind == Remove && n.alive && !n.quiet {
 		c.t.Fatalf("%+v: it gossips", change)
+	}
+}
+
+// checkWhy checks that the reason for a change, which operators read in the log, is true.
+func (c *cluster) checkWhy(change Change) {
+	n, server := c.nodes[change.Name], c.servers[change.Name]
+	seen := n.alive && (!n.quiet || change.Name == c.leader)
+	is, known := map[string]bool{
+		"it has lost its log":               seen && n.Empty && server.Name != "",
+		"it has no log":                     seen && n.Empty && !server.Voter,
+		"it leaves":                         seen && n.Leaving,
+		"it has left the cluster":           server.Name == "",
+		"it is gone and not registered":     !seen && !c.records[change.Name],
+		"it has been gone for long":         !seen,
+		"it joins":                          seen && server.Name == "",
+		"it is not of the control plane":    seen && !n.ControlPlane && server.Voter,
+		"an odd number of voters is better": server.Voter,
+		"it has kept up":                    seen && !n.lagging && !server.Voter,
+		"it came back with another address": seen && n.Address != server.Address,
+		"another node has its address now": slices.ContainsFunc(slices.Collect(maps.Values(c.nodes)),
+			func(other *node) bool { return other != n && other.Address == server.Address }),
+	}[change.Why]
+	if !known || !is {
+		c.t.Fatalf("%+v: of %+v, counted as %+v", change, *n, server)
 	}
 }
 

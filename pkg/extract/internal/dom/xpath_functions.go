@@ -48,8 +48,7 @@ var functions = map[string]function{
 	})},
 	"not": {1, 1, isTruth, false,
 		func(v *evaluation, args []*expression, f focus) any { return !v.truth(args[0], f) }},
-	"number": {0, 1, isNumber, false,
-		ofTexts(func(texts []string) any { return readNumber(texts[0]) })},
+	"number": {0, 1, isNumber, false, callNumber},
 	"position": {0, 0, isNumber, false,
 		func(_ *evaluation, _ []*expression, f focus) any { return float64(f.index) }},
 	"round": {1, 1, isNumber, false, ofNumber(round)},
@@ -116,6 +115,14 @@ func ofName(apply func(string) any) func(*evaluation, []*expression, focus) any 
 		}
 		return apply(v.d.nameAt(at[0]))
 	}
+}
+
+// callNumber makes a number of any value, by default of the node's own.
+func callNumber(v *evaluation, args []*expression, f focus) any {
+	if len(args) == 0 {
+		return readNumber(v.d.valueAt(f.at))
+	}
+	return v.number(args[0], f)
 }
 
 func callSum(v *evaluation, args []*expression, f focus) any {

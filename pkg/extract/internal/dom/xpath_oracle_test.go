@@ -101,19 +101,29 @@ func (m *expressionMaker) number(depth int) string {
 	return m.of("1", "2", "3", "last()", "position()", "last() - 1", "position() mod 2",
 		"count("+m.path(depth)+")", "string-length(.)",
 		"string-length(@"+m.of(m.attrs...)+")", "number(.)", "-1 + 2", "floor(last() div 2)",
-		"ceiling(position() div 3)", "round(2.5)")
+		"ceiling(position() div 3)", "round(2.5)", "round(-2.5)", "-5 mod 3", "5 mod -3",
+		"1 div 0", "number('x')", "number("+m.path(depth)+")", "sum("+m.path(depth)+")",
+		"number(@"+m.of(m.attrs...)+" = .)")
 }
 
 func (m *expressionMaker) text(depth int) string {
 	return m.of("'"+m.of(m.words...)+"'", ".", "@"+m.of(m.attrs...), "string("+m.path(depth)+")",
 		"normalize-space(.)", "name()",
+		"local-name()", "namespace-uri()", "substring(., 2)", "substring(., 1.5, 2.6)",
+		"substring(., 0 div 0)", "substring(., -1 div 0, 1 div 0)", "local-name("+m.path(depth)+")",
 		"substring(., 2, 3)", "translate(., 'aeiou', 'AEI')", "substring-before(., ' ')",
 		"substring-after(., ' ')", "concat(name(), '-', .)")
 }
 
 func (m *expressionMaker) filter(depth int) string {
 	sign := m.of("=", "!=", "<", "<=", ">", ">=")
-	switch m.IntN(12) {
+	switch m.IntN(14) {
+	case 12:
+		return m.of("true()", "false()", "boolean("+m.path(depth)+")",
+			"boolean("+m.number(depth)+")", "boolean("+m.text(depth)+")")
+	case 13:
+		return m.of("boolean(", "not(") + m.path(depth) + ") " + m.of("=", "!=", "<", ">=") + " " +
+			m.of("true()", "false()", m.number(depth), m.text(depth), m.path(depth))
 	case 10:
 		return m.path(depth) + " " + sign + " " + m.of("1", "2.5", "'"+m.of(m.words...)+"'", "7")
 	case 11:

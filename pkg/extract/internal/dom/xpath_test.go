@@ -174,7 +174,8 @@ func TestXPathValues(t *testing.T) {
 		"sum(//li[1])": 1.0, "number(//h1)": nil, "1 div 0": nil, "concat(//b, '-', //li)": "b-1",
 		"string(//p)": "", "'x'": "x",
 		"translate(//b, 'b', 'ä')": "ä", "substring(//h1, 2, 1)": "a", "//li = '1'": true,
-		"not(//p)": true,
+		"not(//p)": true, "number(//h1 = 1)": 0.0, "number(true())": 1.0,
+		"number(1 div 0) > 5": true, "number(' -2.5 ')": -2.5, "count(//li[number() = 1])": 1.0,
 	} {
 		x, err := CompileXPath(expr)
 		if err != nil {

@@ -39,7 +39,7 @@ type till struct {
 	byKey    map[string]string // session by idempotency key
 	sold     map[string]map[string]string
 	contract string // status of sub_1
-	calls    int    // calls that end something, while armed
+	calls    int    // calls that sell or end something, while armed
 	killAt   int    // which of them kills, from 1; 0: none
 	behind   bool
 	kill     func()
@@ -67,11 +67,12 @@ func (f *till) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	id, ends := strings.CutPrefix(r.URL.Path, "/v1/checkout/sessions/")
 	switch id = strings.TrimSuffix(id, "/expire"); {
 	case r.URL.Path == "/v1/checkout/sessions":
-		id := f.sell(r)
+		id := ""
+		f.may(func() { id = f.sell(r) })
 		_, _ = fmt.Fprintf(w, `{"id": %q, "url": "https://pay.test/%s", "expires_at": %d}`, id, id,
 			time.Now().Add(24*time.Hour).Unix())
 	case ends:
-		f.end(func() {
+		f.may(func() {
 			if f.sessions[id] == "open" {
 				f.sessions[id] = "expired"
 			}
@@ -80,14 +81,14 @@ func (f *till) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	case r.Method == http.MethodGet && r.URL.Path == "/v1/subscriptions/sub_1":
 		_, _ = w.Write([]byte(`{"id": "sub_1", "customer": "cus_1"}`))
 	case r.Method == http.MethodDelete && r.URL.Path == "/v1/subscriptions/sub_1":
-		f.end(func() { f.contract = "canceled" })
+		f.may(func() { f.contract = "canceled" })
 		_, _ = w.Write([]byte(`{"id": "sub_1"}`))
 	default:
 		f.t.Errorf("%s %s is not known", r.Method, r.URL.Path)
 	}
 }
 
-// sell makes a session, one per idempotency key.
+// sell makes a session, one per idempotency key, and keeps what the product notes on the sale.
 func (f *till) sell(r *http.Request) string {
 	key := r.Header.Get("Idempotency-Key")
 	id, known := f.byKey[key]
@@ -95,23 +96,26 @@ func (f *till) sell(r *http.Request) string {
 		id = fmt.Sprint("cs_", len(f.sessions)+1)
 		f.byKey[key], f.sessions[id], f.sold[id] = id, "open", map[string]string{}
 		for name := range r.Form {
-			if member, is := strings.CutPrefix(name, "subscription_data[metadata]["); is {
-				f.sold[id][strings.TrimSuffix(member, "]")] = r.Form.Get(name)
+			for _, note := range []string{"metadata[", "subscription_data[metadata]["} {
+				if member, is := strings.CutPrefix(name, note); is {
+					f.sold[id][strings.TrimSuffix(member, "]")] = r.Form.Get(name)
+				}
 			}
 		}
 	}
 	return id
 }
 
-// arm makes the call-th ending call kill the product, counted from the first of all; 0: none does.
+// arm makes the call-th call that sells or ends something kill the product, counted from the first
+// of all; 0: none does.
 func (f *till) arm(kill func(), call int, behind bool) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	f.kill, f.killAt, f.behind = kill, call, behind
 }
 
-// end ends something, and may kill the product. mu is held.
-func (f *till) end(effect func()) {
+// may sells or ends something, and may kill the product. mu is held.
+func (f *till) may(effect func()) {
 	if f.kill != nil {
 		f.calls++
 	}
@@ -125,7 +129,7 @@ func (f *till) end(effect func()) {
 	f.kill()
 }
 
-// asked is how many ending calls have come while armed.
+// asked is how many of these calls have come while armed.
 func (f *till) asked() int {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -142,12 +146,18 @@ func (f *till) state() string {
 // tell delivers a notice, with as many tries as it takes.
 func (c *crashCase) tell(kind string, object any) {
 	c.T.Helper()
+	c.survive(kind, c.notice(kind, object))
+}
+
+// notice returns a call that delivers a notice once.
+func (c *crashCase) notice(kind string, object any) func(context.Context) error {
+	c.T.Helper()
 	told, err := json.Marshal(map[string]any{"id": "evt_1", "object": "event", "type": kind,
 		"created": time.Now().Unix(), "data": map[string]any{"object": object}})
 	if err != nil {
 		c.T.Fatal(err)
 	}
-	c.survive(kind, func(ctx context.Context) error {
+	return func(ctx context.Context) error {
 		at := time.Now().Unix()
 		sum := hmac.New(sha256.New, []byte(paySecret))
 		_, _ = fmt.Fprintf(sum, "%d.%s", at, told) // a hash accepts everything
@@ -168,7 +178,7 @@ func (c *crashCase) tell(kind string, object any) {
 			return fmt.Errorf("the notice is answered %d", answer.StatusCode)
 		}
 		return nil
-	})
+	}
 }
 
 // contractOf is the subscription that a session sold, in the provider's format.
@@ -182,8 +192,8 @@ func (f *till) contractOf(session string) map[string]any {
 			"current_period_end": time.Now().Add(30 * 24 * time.Hour).Unix()}}}}
 }
 
-// subscribed is a product whose customer has paid for BASIC, and then asked for two others.
-func subscribed(t *testing.T) (*crashCase, *till, map[string]any) {
+// selling is a product with a payment provider.
+func selling(t *testing.T) (*crashCase, *till) {
 	t.Helper()
 	f, address := openTill(t)
 	web := newWeb(t, synthweb.Config{Hosts: 1, PagesPerHost: 1, PageBytes: []int{2500}})
@@ -200,6 +210,13 @@ func subscribed(t *testing.T) (*crashCase, *till, map[string]any) {
 	c := &crashCase{service: &service{single: newSingle(t, args, web)}}
 	c.Service = &suite.Service{T: t, Product: c.single, Web: web, Args: args}
 	c.bring()
+	return c, f
+}
+
+// subscribed is a product whose customer has paid for BASIC, and then asked for two others.
+func subscribed(t *testing.T) (*crashCase, *till, map[string]any) {
+	t.Helper()
+	c, f := selling(t)
 	move := func(way, plan string) {
 		if err := c.Call(t.Context(), "POST", "/api/subscription/"+way, nil,
 			map[string]string{"plan": plan}, nil); err != nil {

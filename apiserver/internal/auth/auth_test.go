@@ -151,7 +151,12 @@ func TestAccess(t *testing.T) {
 			for _, a := range allowed {
 				want = want || a == p
 			}
-			if err := access.Check(p); (err == nil) != want {
+			err := access.Check(p)
+			if (err == nil) != want {
+				t.Errorf("%s, caller %d: %v", access, i, err)
+			}
+			if err != nil && (strings.Contains(err.Error(), "  ") ||
+				p.Key == nil && strings.Contains(err.Error(), "a key of scope")) {
 				t.Errorf("%s, caller %d: %v", access, i, err)
 			}
 		}

@@ -120,6 +120,9 @@ func (a Access) Check(p *Principal) error {
 		return fault.New(code, "agents need a key of the scope "+mints)
 	case a == Agent:
 		return fault.New(code, "the key is of the scope %s, and agents need one of "+mints, scope)
+	case p.Key == nil:
+		return fault.New(code, "this needs a key of the scope LLM_FULL: "+
+			"PUT /api/key/generate?scope=LLM_FULL mints it")
 	}
 	return fault.New(code, "a key of scope %s may not call this", scope)
 }

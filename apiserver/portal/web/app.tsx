@@ -76,7 +76,7 @@ const ofRun: Record<string, () => Promise<Pages>> = {
   fields: () => import("./fields"), changes: () => import("./changes") };
 const purse = new Set(["wallet", "statements", "prices", "plan"]);
 const settings = new Set(["notices", "keys", "webhooks", "preferences"]);
-const collected = new Set(["groups", "calendar", "sites", "uploads", "schemas"]);
+const collected = new Set(["groups", "scrapers", "calendar", "sites", "uploads", "schemas"]);
 const operated = new Set(["operators"]);
 const later: [Set<string>, () => Promise<Pages>][] =
   [[collected, rest], [purse, account], [settings, account], [operated, operators]];

@@ -12,7 +12,7 @@ export interface Draft {
   proposals?: ScraperProposal[];
   scraper?: Scraper; // that was saved
   estimate?: RunEstimate;
-  again?: string; // the place of the run that is made again
+  again?: string; // the place where a scraper that there is was to run again
   cap?: string; // as it was entered
   chosen?: number; // the proposal that was saved, or was to be
   following?: boolean; // whether to read the pages that follow, until that is saved

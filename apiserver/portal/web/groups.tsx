@@ -77,7 +77,8 @@ export function Group(props: { id: string }) {
           : texts.keepsRuns(count(group.retentionCount))}</Fact>
       </dl>
       <p class="actions"><a class="button" href={address(`/rows/${group.id}`)}>{texts.seeRows}</a>
-      </p>
+        <a class="button" href={address("/scrapers", { groupId: group.id })}>
+          {texts.seeScrapers}</a></p>
       <RunNow group={group} />
       <h2>{texts.schedule}</h2>
       <StartType group={group} changed={() => { found.again(); starts.again(); }} />

@@ -2,12 +2,12 @@
 import { useSignal } from "@preact/signals";
 import { useEffect } from "preact/hooks";
 import { byStatus, failures, type Group, type Job, type JobCursorPage, type JobPage, type LinkError,
-  type RunEstimate, type Scraper } from "./schema.gen";
+  type Scraper } from "./schema.gen";
+import { prepareAgain } from "./again";
 import { call, newKey, queuedAbout, readScrapers, Refused } from "./api";
-import { draft } from "./draft";
 import { Cursor } from "./kit";
 import { refused, resynced, Shown, Trouble, useLoaded } from "./load";
-import { address, go, place, stays } from "./route";
+import { address, go, place } from "./route";
 import { about, choices, count, duration, Fact, money, numbered, Scraped, when } from "./show";
 import { progress } from "./store";
 import { texts } from "./texts";
@@ -195,18 +195,11 @@ function OneRun(props: { job: ReturnType<typeof newest>; scraper: Scraper | unde
     await call("POST", path, { key: newKey() });
     resynced.value++;
   });
-  const again = (scraper: Scraper) => act(async () => {
-    const here = stays();
-    const estimate = await call<RunEstimate>("POST", `/api/scraper/${scraper.id}/estimate`);
-    if (here()) {
-      draft.value = { text: "", addresses: [], group: job.groupId, name: scraper.name, scraper,
-        estimate, again: `/runs/${job.scraperId}/${job.id}`, saveKey: newKey(),
-        launchKey: newKey() };
-      go(address("/launch"));
-    }
-  });
+  const again = (scraper: Scraper) => act(() =>
+    prepareAgain(scraper, `/runs/${job.scraperId}/${job.id}`));
   return <>
-    <p class="lead"><Scraped value={scraper?.name ?? job.scraperId} /></p>
+    <p class="lead">{scraper ? <a href={address(`/scrapers/${scraper.id}`)}>
+      <Scraped value={scraper.name} /></a> : <Scraped value={job.scraperId} />}</p>
     <p role="status"><State state={job.state} />
       {job.stopReason && <span> {texts.stopReasons[job.stopReason] ?? job.stopReason}</span>}</p>
     {job.quarantineReason && <div class="note">

@@ -389,7 +389,8 @@ export function Launch() {
       <button aria-disabled={waits}>{texts.launch}</button>
       <p role="status">{busy.value && texts.launching}</p>
     </form>
-    <p>{now.again ? <a href={address(now.again)}>{texts.runTitle}</a>
+    <p>{now.again ? <a href={address(now.again)}>{now.again.startsWith("/runs") ? texts.runTitle
+      : texts.scraper}</a>
       : now.proposals ? <a href={address("/candidates")}>{texts.candidatesTitle}</a>
       : <a href={address("/build", { url: now.addresses[0]! })}>{building.title}</a>}</p>
   </>;

@@ -89,8 +89,9 @@ func TestOtherClientsSeeTheRefusalOverTLS(t *testing.T) {
 		"--write-out", "\n%{http_code}\n", address}
 	host := strings.TrimSuffix(strings.TrimPrefix(address, "https://"), "/livez")
 	for name, command := range map[string][]string{
-		"curl":           curl,
-		"curl in chunks": append([]string{"curl", "--header", "Transfer-Encoding: chunked"}, curl[1:]...),
+		"curl": curl,
+		"curl in chunks": append([]string{"curl", "--header", "Transfer-Encoding: chunked"},
+			curl[1:]...),
 		"python":         {"python3", "-c", pythonOverTLS, host, strconv.Itoa(largeBody)},
 	} {
 		t.Run(name, func(t *testing.T) {

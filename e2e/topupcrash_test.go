@@ -51,7 +51,8 @@ func (c *crashCase) killAmid(kind string, object any, answered bool) {
 			written := sync.OnceFunc(sent.Done)
 			defer written()
 			ctx := httptrace.WithClientTrace(suite.Within(c.T, suite.Patience),
-				&httptrace.ClientTrace{WroteRequest: func(httptrace.WroteRequestInfo) { written() }})
+				&httptrace.ClientTrace{
+					WroteRequest: func(httptrace.WroteRequestInfo) { written() }})
 			// It fails unless its answer was faster than the kill.
 			_ = c.notice(kind, object)(ctx)
 			first <- struct{}{}
@@ -69,8 +70,8 @@ func (c *crashCase) killAmid(kind string, object any, answered bool) {
 }
 
 // TestCrashesOfTopUps kills the process around the sale of a top-up, and among copies of each
-// notice about its money: the payment, a refund, a dispute that takes the money, and its end that
-// gives it back. Each movement is booked once, whatever the process had come to.
+// notice about its money. They tell of the payment, of a refund, of a dispute that takes the money,
+// and of its end. Each movement is booked once, whatever the process had come to.
 func TestCrashesOfTopUps(t *testing.T) {
 	t.Parallel()
 	c, f := selling(t)

@@ -156,7 +156,8 @@ func TestWhatIsLookedForIsTold(t *testing.T) {
 }
 
 // ofSQLite are crash tests that do not involve the row store, and one that copies its directory.
-var ofSQLite = []string{"Subscriptions", "TopUps", "Plans", "Tickets", "Notices", "Work", "ARestore"}
+var ofSQLite = []string{"Subscriptions", "TopUps", "Plans", "Tickets", "Notices", "Work",
+	"ARestore"}
 
 // TestKillsRunOnBothStores: every crash test on SQLite also runs on ClickHouse, in CI or at night.
 func TestKillsRunOnBothStores(t *testing.T) {

@@ -92,7 +92,7 @@ func TestOtherClientsSeeTheRefusalOverTLS(t *testing.T) {
 		"curl": curl,
 		"curl in chunks": append([]string{"curl", "--header", "Transfer-Encoding: chunked"},
 			curl[1:]...),
-		"python":         {"python3", "-c", pythonOverTLS, host, strconv.Itoa(largeBody)},
+		"python": {"python3", "-c", pythonOverTLS, host, strconv.Itoa(largeBody)},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

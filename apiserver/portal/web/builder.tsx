@@ -7,12 +7,13 @@ import { call, newKey, Once, type Refused } from "./api";
 import { change, draft, listsPages, mostName, newName } from "./draft";
 import { useEntry } from "./entries";
 import { show, type Showing } from "./frame";
+import { ChooseGroup, type Chosen, groupOf } from "./group";
 import { refused, Trouble } from "./load";
 import { isWhole, itemsOf, keepRecipe, type Kind, mappingOf, newRecipe, type Picked, readRecipe,
   type Recipe, type Rule, rulesOf } from "./recipe";
 import { address, go, place, stays } from "./route";
 import { asText, count, money, Scraped, when } from "./show";
-import { estimate, fieldsOf, groupFor, NameTrouble } from "./start";
+import { estimate, fieldsOf, NameTrouble } from "./start";
 import { texts } from "./texts";
 import { building } from "./texts.builder";
 
@@ -270,6 +271,7 @@ function Saving(props: { url: string; disabled: boolean;
   const said = useEntry<string | undefined>("scraper-name", undefined); // in place of its own
   const name = said.value ?? own;
   const saved = useRef(new Once()).current;
+  const group = useEntry<Chosen>("group", { group: begun(props.url)?.group });
   const error = useSignal<Refused | undefined>(undefined);
   const busy = useSignal(false);
   const save = async (event: Event) => {
@@ -284,10 +286,12 @@ function Saving(props: { url: string; disabled: boolean;
     const now = begun(props.url) ?? { text: props.url, addresses: [props.url],
       saveKey: newKey(), launchKey: newKey() };
     try {
-      const body = { ...props.scraper(), name, groupRef: await groupFor() };
+      const groupRef = await groupOf(group.value);
+      group.value = { group: groupRef };
+      const body = { ...props.scraper(), name, groupRef };
       const scraper = await saved.send(body, (key) => call<Scraper>("PUT", "/api/scraper",
         { key, body }));
-      change(was, { ...now, name, group: body.groupRef, scraper, proposals: undefined,
+      change(was, { ...now, name, group: groupRef, scraper, proposals: undefined,
         estimate: await estimate(scraper, now.addresses), following: undefined,
         launchKey: newKey() });
       if (here()) {
@@ -302,6 +306,7 @@ function Saving(props: { url: string; disabled: boolean;
     <label for="scraper-name">{texts.name}</label>
     <input id="scraper-name" value={name} maxLength={mostName} required
       onInput={(e) => { said.value = e.currentTarget.value; }} />
+    <ChooseGroup of={group.value} busy={busy.value} choose={(next) => { group.value = next; }} />
     {error.value && <NameTrouble error={error.value} from={props.url} take={(free) => {
       said.value = free;
       error.value = undefined;

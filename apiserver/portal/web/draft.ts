@@ -7,7 +7,9 @@ import { texts } from "./texts";
 export interface Draft {
   text: string; // as it was entered
   addresses: string[];
+  repeats?: number; // lines that repeat one of these
   group?: string; // that stores the rows
+  newGroup?: string; // its name, until it is made
   name: string; // of the scraper
   proposals?: ScraperProposal[];
   scraper?: Scraper; // that was saved
@@ -60,20 +62,23 @@ effect(() => {
   }
 });
 
-/** The addresses of a text, one a line, and the first line that is none. */
-export function readAddresses(text: string): { addresses: string[]; bad?: string } {
-  const addresses: string[] = [];
+/** The addresses of a text, one a line, each once, and the first line that is none. */
+export function readAddresses(text: string): { addresses: string[]; repeats: number;
+  bad?: string; } {
+  const addresses = new Set<string>();
+  let lines = 0;
   for (const line of text.split(/[\r\n]+/)) {
     const said = line.trim();
     if (said === "" || said.startsWith("#")) {
       continue;
     }
     if (!/^https?:\/\/[^\s/]/i.test(said) || !URL.canParse(said)) {
-      return { addresses, bad: said };
+      return { addresses: [...addresses], repeats: 0, bad: said };
     }
-    addresses.push(said);
+    addresses.add(said);
+    lines++;
   }
-  return { addresses };
+  return { addresses: [...addresses], repeats: lines - addresses.size };
 }
 
 /** The list that a page belongs to: what is left of its address without any numbers. */
@@ -92,11 +97,16 @@ export const listsPages = (addresses: string[]) => addresses.length > 1
 /** How long the name of a scraper may be: the run of its list has a longer one, of 200 at most. */
 export const mostName = 200 - texts.listOf("").length;
 
-let named = 0; // when a name was made last
+let named = 0; // when a name was made last, as far as this page knows
+const lastNamed = "shoal-named"; // the same, as far as this tab knows
 
 /** A name for the scraper of an address, which no other one has. */
 export function newName(from: string): string {
-  named = Math.max(Date.now(), named + 1_000); // no two have the same second
+  const before = Math.max(named, Number(sessionStorage.getItem(lastNamed)));
+  named = Math.max(Date.now(), before + 1_000); // no two have the same second
+  try {
+    sessionStorage.setItem(lastNamed, String(named));
+  } catch { /* the tab has kept as much as it may */ }
   const now = new Date(named);
   const two = (n: number) => String(n).padStart(2, "0");
   const at = ` ${now.getFullYear()}-${two(now.getMonth() + 1)}-`

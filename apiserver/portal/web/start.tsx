@@ -1,12 +1,13 @@
 // From addresses to a run: three pages, a click each.
 import { useSignal } from "@preact/signals";
 import { useEffect } from "preact/hooks";
-import type { Group, JobCursorPage, LaunchedListRun, LaunchedRun, ListRunInput, Pagination,
+import type { JobCursorPage, LaunchedListRun, LaunchedRun, ListRunInput, Pagination,
   RunEstimate, Scraper, ScraperProposal, URLPreviewInput } from "./schema.gen";
-import { call, newKey, Once, Refused } from "./api";
+import { call, newKey, Refused } from "./api";
 import { change, draft, type Draft, kept, listsPages, mostName, newName,
   readAddresses } from "./draft";
 import { entriesKept, useEntry } from "./entries";
+import { ChooseGroup, groupFor, groupOf } from "./group";
 import { paste } from "./kit";
 import { refused, resynced, Trouble, useLoaded } from "./load";
 import { address, go, stays } from "./route";
@@ -15,25 +16,11 @@ import { count, entered, Fact, money, parseMoney, Scraped } from "./show";
 import { texts } from "./texts";
 import { building } from "./texts.builder";
 
-const made = new Once();
-
-/** The group that stores the rows: the customer's first one, which is made where there is none. */
-export async function groupFor(): Promise<string> {
-  const groups = await call<Group[]>("GET", "/api/scraper/group/list");
-  if (groups.length > 0) {
-    return groups[0]!.id;
-  }
-  const group = await made.send("", (key) => call<Group>("PUT", "/api/scraper/group",
-    { key, body: { name: texts.firstGroup } }));
-  made.renew();
-  return group.id;
-}
-
 /** Reads the first address and shows what its page has. */
-async function propose(text: string, addresses: string[]): Promise<void> {
-  const name = newName(addresses[0]!);
+async function propose(begun: Draft): Promise<void> {
+  const { name, addresses } = begun;
   const here = stays();
-  const now = draft.value = { text, addresses, name, saveKey: newKey(), launchKey: newKey() };
+  const now = draft.value = begun;
   const group = await groupFor();
   const body: URLPreviewInput = { name, groupId: group, url: addresses[0]! };
   const proposals = await call<ScraperProposal[]>("POST", "/api/scraper-simple/url-based",
@@ -60,21 +47,22 @@ export function Start() {
     }
     error.value = undefined;
     const picking = (event as SubmitEvent | undefined)?.submitter?.id === "build";
-    const { addresses, bad } = readAddresses(text.value);
+    const { addresses, bad, repeats } = readAddresses(text.value);
     problem.value = bad !== undefined ? { bad }
       : addresses.length === 0 ? texts.addressesNone : undefined;
     if (problem.value) {
       document.getElementById("addresses")?.focus();
       return;
     }
+    const begun: Draft = { text: text.value, addresses, repeats, name: newName(addresses[0]!),
+      saveKey: newKey(), launchKey: newKey() };
     if (picking) {
-      draft.value = { text: text.value, addresses, name: newName(addresses[0]!),
-        saveKey: newKey(), launchKey: newKey() };
+      draft.value = begun;
       go(address("/build", { url: addresses[0]! }));
       return;
     }
     busy.value = true;
-    await propose(text.value, addresses).catch((e: unknown) => { error.value = refused(e); });
+    await propose(begun).catch((e: unknown) => { error.value = refused(e); });
     busy.value = false;
   };
   const wrong = problem.value;
@@ -163,14 +151,20 @@ const followed = ({ scraperDTO: was }: ScraperProposal, following: boolean) => (
   sourceConfig: { ...was.sourceConfig,
     pagination: following ? was.sourceConfig.pagination : null } });
 
-/** Saves a proposal and asks what it will cost. Another one than before is another scraper. */
+/** Saves a proposal and asks what it will cost. Another one than before, or in another group, is
+ * another scraper. */
 async function choose(all: ScraperProposal[], chosen: number): Promise<void> {
   const here = stays();
-  const was = draft.value!;
-  const other = was.chosen !== undefined && was.chosen !== chosen;
+  const begun = draft.value!;
+  const group = await groupOf(begun);
+  const was = { ...begun, group, newGroup: undefined };
+  change(begun, was);
+  const other = was.chosen !== undefined && (was.chosen !== chosen
+    || was.scraper !== undefined && was.scraper.groupRef !== group);
   const now = draft.value = { ...was, chosen, ...other && { saveKey: newKey(),
     name: was.scraper?.name === was.name ? newName(was.addresses[0]!) : was.name } };
-  const body = { ...followed(all[chosen]!, !listsPages(now.addresses)), name: now.name };
+  const body = { ...followed(all[chosen]!, !listsPages(now.addresses)), name: now.name,
+    groupRef: group };
   // one that is saved may have been changed since, at the launch
   const scraper = !other && was.scraper?.name === now.name ? was.scraper
     : await call<Scraper>("PUT", "/api/scraper", { key: now.saveKey, body })
@@ -213,9 +207,12 @@ export function Candidates() {
     <h1 tabIndex={-1}>{texts.candidatesTitle}</h1>
     <p class="lead">{texts.candidatesOf} <Scraped value={now.addresses[0]} /></p>
     {now.proposals.length === 0 ? <p class="note">{texts.candidatesNone}</p> : <>
-      <label for="name">{texts.name}</label>
-      <input id="name" value={now.name} maxLength={mostName} readOnly={busy.value}
-        onInput={(e) => rename(e.currentTarget.value)} /></>}
+      <div class="filter"><div><label for="name">{texts.name}</label>
+        <input id="name" value={now.name} maxLength={mostName} readOnly={busy.value}
+          onInput={(e) => rename(e.currentTarget.value)} /></div>
+      <ChooseGroup of={now} busy={busy.value} choose={(next) => {
+        draft.value = { ...draft.value!, ...next, saveKey: newKey() };
+      }} /></div></>}
     {taken && <p class="note">{texts.toLaunchHint}{" "}
       <a href={address("/launch")}>{texts.toLaunch}</a></p>}
     {error.value && <NameTrouble error={error.value} from={now.addresses[0]!} take={(free) => {
@@ -277,8 +274,8 @@ async function launch(now: Draft, micros: number | undefined): Promise<string> {
   return `/runs/${run.scraperId}/${run.jobId}`;
 }
 
-function Estimate(props: { of: RunEstimate }) {
-  const { of } = props;
+function Estimate(props: { of: RunEstimate; repeats: number }) {
+  const { of, repeats } = props;
   return <>
     <dl class="facts">
       <Fact name={texts.estimate}>
@@ -289,15 +286,16 @@ function Estimate(props: { of: RunEstimate }) {
     </dl>
     <p class="hint">{of.runsConsidered > 0 ? texts.estimatePast(count(of.runsConsidered))
       : of.maxMicros > of.minMicros ? texts.estimateAll : texts.estimateOne}</p>
+    {repeats > 0 && <p class="hint">{texts.repeats(count(repeats))}</p>}
     {!of.affordable && <p class="note">{texts.unaffordable}</p>}
   </>;
 }
 
 /** Has the scraper follow the list, or not, and asks what it will cost then. */
 async function follow(now: Draft): Promise<void> {
-  const { id, name } = now.scraper!;
+  const { id, name, groupRef } = now.scraper!;
   const scraper = await call<Scraper>("PUT", "/api/scraper", { key: newKey(),
-    body: { ...followed(now.proposals![now.chosen!]!, now.following!), id, name } });
+    body: { ...followed(now.proposals![now.chosen!]!, now.following!), id, name, groupRef } });
   change(now, { ...now, scraper, estimate: await estimate(scraper, now.addresses),
     following: undefined, launchKey: newKey() });
 }
@@ -376,7 +374,7 @@ export function Launch() {
     <h1 tabIndex={-1}>{texts.launchTitle}</h1>
     <p class="lead"><Scraped value={now.scraper.name} /></p>
     {goesOn && <Following of={now} by={goesOn} />}
-    <Estimate of={now.estimate} />
+    <Estimate of={now.estimate} repeats={now.repeats ?? 0} />
     <form onSubmit={start} noValidate>
       <label for="cap">{texts.cap}</label>
       <input id="cap" class="short" inputMode="decimal" value={cap} autocomplete="off"

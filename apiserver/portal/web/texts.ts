@@ -59,6 +59,8 @@ export const texts = {
   addressesNone: "Enter an address, like https://shop.example/list.",
   addressesBad: "This line is not an address that begins with http:// or https://:",
   firstGroup: "Portal",
+  newGroup: "A new group",
+  newGroupName: "Name of the new group",
   listOf: (name: string) => `${name} list`,
   showRows: "Show rows",
   reading: "The page is being read. That takes up to a minute.",
@@ -84,6 +86,8 @@ export const texts = {
   estimate: "Estimated cost",
   estimateOf: (links: string, pages: string) =>
     `${so(links, "address", "addresses")}, ${so(pages, "page")}`,
+  repeats: (n: string) => `${so(n, "line repeats", "lines repeat")} an address above. Each `
+    + "address is read once.",
   estimatePast: (n: string) => `Based on ${so(n, "past run")}.`,
   estimateAll: "No similar run has ended yet, so this is the full range: from the lowest possible "
     + "cost to the highest.",

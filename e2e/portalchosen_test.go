@@ -1,0 +1,59 @@
+package e2e
+
+import (
+	"testing"
+
+	"github.com/chromedp/chromedp"
+)
+
+// TestPortalAsksForTheGroup saves scrapers in groups that a person chooses: a new one, the one used
+// last, and another one. Lines of a list that repeat are told, and their addresses are read once.
+func TestPortalAsksForTheGroup(t *testing.T) {
+	t.Parallel()
+	v := newVisit(t, false)
+	of := func() string {
+		t.Helper()
+		return asks[string](v.person, `[...document.querySelectorAll("main tbody tr")].map(row =>
+			row.querySelector("td:nth-of-type(2)").innerText).join()`)
+	}
+	const list = "http://shop.example/list/1\nhttp://shop.example/list/2\n"
+	v.beginsWith(list + "# again\nhttp://shop.example/list/1\n" + list)
+	v.sees(`document.querySelector("#in-group")`)
+	v.chooses("in-group", "new")
+	v.clicks(".card button") // without a name
+	v.sees(`document.querySelector("main .trouble")`)
+	v.enters("new-group", hostileName)
+	v.do(chromedp.Reload())
+	v.sees(`document.querySelector("#new-group")?.value.length > 0`)
+	v.enters("new-group", "Lamps")
+	v.shows("candidates-group")
+	v.clicks(".card button")
+	v.sees(`document.querySelector("#cap")`)
+	v.says("3 lines repeat an address above.")
+	v.says("2 addresses")
+	v.presses("Launch")
+	v.sees(`location.pathname.startsWith("/portal/runs/")`)
+	v.sees(`document.querySelector(".state.completed, .state.success")`)
+	v.says("2 of 2")
+
+	v.beginsWith("http://shop.example/list/3") // in the group used last
+	v.clicks(".card button")
+	v.sees(`document.querySelector("#cap")`)
+	v.goes("/scrapers", `document.querySelectorAll("main tbody tr").length === 3`)
+	if got := of(); got != "Lamps,Lamps,Lamps" {
+		t.Errorf("the scrapers are of %s", got)
+	}
+
+	// Rows chosen once more for another group are another scraper's.
+	v.goes("/candidates", `document.querySelector("#in-group")`)
+	asks[bool](v.person, `(() => { const s = document.querySelector("#in-group");
+		s.value = [...s.options].find(o => o.text === "Portal").value;
+		s.dispatchEvent(new Event("change", { bubbles: true })); return true; })()`)
+	v.clicks(".card button")
+	v.sees(`document.querySelector("#cap")`)
+	v.goes("/scrapers", `document.querySelectorAll("main tbody tr").length === 4`)
+	if got := of(); got != "Portal,Lamps,Lamps,Lamps" {
+		t.Errorf("the scrapers are of %s", got)
+	}
+	v.ends()
+}

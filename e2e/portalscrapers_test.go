@@ -2,6 +2,7 @@ package e2e
 
 import (
 	"fmt"
+	"strings"
 	"testing"
 
 	"github.com/chromedp/chromedp"
@@ -71,6 +72,9 @@ func TestPortalKeepsScrapers(t *testing.T) {
 	v.clicks(".lead a")
 	v.sees(`location.pathname === "/portal/scrapers/` + scraper + `"`)
 	v.says("Completed")
+	v.clicks(`.actions a[href*="scraperId="]`)
+	v.sees(`document.querySelectorAll("table.runs tbody tr").length === 1`)
+	v.goes("/scrapers/"+scraper, `document.querySelector("#name")`)
 
 	v.enters("name", "Taken")
 	v.presses("Save")
@@ -95,5 +99,58 @@ func TestPortalKeepsScrapers(t *testing.T) {
 	v.sees(`location.pathname === "/portal/scrapers"`)
 	v.goes("/scrapers/"+scraper, `document.querySelector("main p a")`)
 	v.says("This scraper does not exist, or was deleted.")
+	v.ends()
+}
+
+// TestPortalRemovesScrapers removes a scraper of a group without its rows, and another one with
+// them. The rows of each are shown before.
+func TestPortalRemovesScrapers(t *testing.T) {
+	t.Parallel()
+	v := newVisit(t, false)
+	ctx := t.Context()
+	group := suite.Must(v.PutGroup(ctx, "Lamps"))(t)
+	rows := func(n int) string {
+		return fmt.Sprintf(`document.querySelector(".rows table")?.ariaRowCount === "%d"`, n+1)
+	}
+	var scrapers []string
+	for n := range 2 {
+		id := suite.Must(v.PutScraper(ctx, suite.Scraper{GroupRef: group, Scraper: model.Scraper{
+			Name: fmt.Sprintf("List %d", n), Type: model.MultipleProducts,
+			SourceConfig: model.SourceConfig{URL: fmt.Sprintf("http://shop.example/list/%d", n)},
+			ItemsConfig: []model.Field{{Name: "name", Selector: ".thing .name",
+				Kind: model.Text}}}}))(t)
+		if _, _, err := v.Finished(ctx, suite.Must(v.RunScraper(ctx, id))(t)); err != nil {
+			t.Fatal(err)
+		}
+		scrapers = append(scrapers, id)
+	}
+	v.goes("/rows/"+group, rows(48))
+
+	v.goes("/scrapers/"+scrapers[0], `document.querySelector(".removal button")`)
+	v.clicks(`.actions a[href*="/rows/"]`)
+	v.sees(rows(24))
+	v.says("Only the rows of one scraper.")
+	if export := asks[string](v.person, `document.querySelector(".links a").href`); !strings.
+		Contains(export, "scraperId="+scrapers[0]) {
+		t.Errorf("the export %s is not of what is seen", export)
+	}
+	v.goes("/scrapers/"+scrapers[0], `document.querySelector(".removal button")`)
+	v.presses("Delete the scraper")
+	v.says("List 0")
+	v.presses("Keep it")
+	v.presses("Delete the scraper")
+	v.presses("Remove it now")
+	v.sees(`location.pathname === "/portal/scrapers" &&
+		document.querySelectorAll("main tbody tr").length === 1`)
+	v.goes("/rows/"+group, rows(48))
+
+	v.goes("/scrapers/"+scrapers[1], `document.querySelector(".removal button")`)
+	v.clicks(`main input[type="checkbox"]`)
+	v.presses("Delete the scraper")
+	v.says("24 rows")
+	v.presses("Remove it now")
+	v.sees(`location.pathname === "/portal/scrapers"`)
+	v.says("There are no scrapers yet.")
+	v.goes("/rows/"+group, rows(24))
 	v.ends()
 }

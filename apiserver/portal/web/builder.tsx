@@ -271,7 +271,8 @@ function Saving(props: { url: string; disabled: boolean;
   const said = useEntry<string | undefined>("scraper-name", undefined); // in place of its own
   const name = said.value ?? own;
   const saved = useRef(new Once()).current;
-  const group = useEntry<Chosen>("group", { group: begun(props.url)?.group });
+  const before = begun(props.url);
+  const group = useEntry<Chosen>("group", { group: before?.group, newGroup: before?.newGroup });
   const error = useSignal<Refused | undefined>(undefined);
   const busy = useSignal(false);
   const save = async (event: Event) => {

@@ -54,13 +54,13 @@ export function ChooseGroup(props: { of: Chosen; busy: boolean; choose: (next: C
   return <>
     <div><label for="in-group">{texts.group}</label>
       <select id="in-group" value={of.group ?? usual(all)!.id} disabled={busy}
-        onChange={(e) => choose({ ...of, group: e.currentTarget.value })}>
+        onChange={(e) => choose({ newGroup: of.newGroup, group: e.currentTarget.value })}>
         {choices(all).map(([id, name]) => <option key={id} value={id}>{name}</option>)}
         <option value={fresh}>{texts.newGroup}</option>
       </select></div>
     {of.group === fresh && <div><label for="new-group">{texts.newGroupName}</label>
       <input id="new-group" value={of.newGroup ?? ""} maxLength={200} readOnly={busy}
         autocomplete="off"
-        onInput={(e) => choose({ ...of, newGroup: e.currentTarget.value })} /></div>}
+        onInput={(e) => choose({ group: of.group, newGroup: e.currentTarget.value })} /></div>}
   </>;
 }

@@ -8,6 +8,7 @@ import { refused } from "./load";
 export interface Wanted {
   group: string;
   job: string;
+  scraper: string; // an id; "": all of the group
   field: string; // of the filter; "": none
   op: string;
   value: string;
@@ -90,8 +91,9 @@ export class RowReader {
 
   /** What the rows are asked with, in an export, too. */
   get query() {
-    const { group, job, category, sort, descending } = this.want;
-    return { groupId: group, jobId: job || undefined, filters: filterOf(this.want),
+    const { group, job, scraper, category, sort, descending } = this.want;
+    return { groupId: group, jobId: job || undefined, scraperId: scraper || undefined,
+      filters: filterOf(this.want),
       categories: category || undefined,
       sort: sort ? `${sort},${descending ? "desc" : "asc"}` : undefined };
   }

@@ -20,6 +20,6 @@ export function page(parts: string[]) {
     : name === "schemas" ? one.length ? <OneSchema id={id!} key={id} /> : <Schemas />
     : undefined;
   return shown && <><Beside name={texts.beside} places={[["/groups", texts.groups],
-    ["/scrapers", texts.scrapers], ["/calendar", texts.calendar], ["/sites", texts.sites], ["/uploads", texts.uploads],
-    ["/schemas", texts.schemas]]} />{shown}</>;
+    ["/scrapers", texts.scrapers], ["/calendar", texts.calendar], ["/sites", texts.sites],
+    ["/uploads", texts.uploads], ["/schemas", texts.schemas]]} />{shown}</>;
 }

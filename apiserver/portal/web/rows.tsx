@@ -39,9 +39,9 @@ export function Groups() {
 function wanted(group: string): Wanted {
   const query = place.value.query;
   const said = (name: string) => query.get(name) ?? "";
-  return { group, job: said("job"), field: said("field"), op: said("op") || "eq",
-    value: said("value"), sort: said("sort"), descending: said("desc") === "yes",
-    category: said("category") };
+  return { group, job: said("job"), scraper: said("scraper"), field: said("field"),
+    op: said("op") || "eq", value: said("value"), sort: said("sort"),
+    descending: said("desc") === "yes", category: said("category") };
 }
 
 /** Has the address ask for something else, too. */
@@ -83,7 +83,7 @@ export function Rows(props: { group: string }) {
   const n = reader.known.value;
   return <>
     <h1 tabIndex={-1}>{texts.rowsTitle} <bdi>{visible(name, 200)}</bdi></h1>
-    {want.job && <p>{texts.rowsOfRun}{" "}
+    {(want.job || want.scraper) && <p>{want.job ? texts.rowsOfRun : texts.rowsOfScraper}{" "}
       <a href={address(place.value.path)}>{texts.rowsOfAll}</a></p>}
     <Choice want={want} fields={fields} hidden={hidden} reader={reader} />
     {reader.error.value && <Trouble error={reader.error.value}

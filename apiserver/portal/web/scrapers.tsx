@@ -100,10 +100,11 @@ export function OneScraper(props: { id: string }) {
     : <>
     <h1 tabIndex={-1}>{texts.scraper} <bdi>{visible(scraper.name, 200)}</bdi></h1>
     <dl class="facts">
-      <Fact name={texts.group}><a href={address(`/groups/${scraper.groupRef}`)}><Scraped most={100}
-        value={groups.find((g) => g.id === scraper.groupRef)?.name ?? scraper.groupRef} /></a></Fact>
+      <Fact name={texts.group}><a href={address(`/groups/${scraper.groupRef}`)}><Scraped
+        value={groups.find((g) => g.id === scraper.groupRef)?.name ?? scraper.groupRef}
+        most={100} /></a></Fact>
       <Fact name={texts.source}><Source of={scraper} /></Fact>
-      <Fact name={texts.type}>{texts.scraperTypes[scraper.type] ?? scraper.type}</Fact>
+      <Fact name={texts.type}>{texts.types[scraper.type] ?? scraper.type}</Fact>
       {scraper.type !== "FILE" && <Fact name={texts.following}>
         {scraper.sourceConfig.pagination ? texts.followingYes : texts.followingNo}</Fact>}
       <Fact name={texts.lastRun}>{lastOf(scraper)}</Fact>
@@ -136,7 +137,8 @@ function Actions(props: { of: Scraper }) {
         : <Do act={act} text={texts.runIt} go={() => void act.run("run", () =>
           prepareAgain(of, `/scrapers/${of.id}`))} />}
       <a class="button" href={address("/runs", { scraperId: of.id })}>{texts.itsRuns}</a>
-      <a class="button" href={address(`/rows/${of.groupRef}`)}>{texts.rowsOfGroup}</a>
+      <a class="button" href={address(`/rows/${of.groupRef}`, { scraper: of.id })}>
+        {texts.itsRows}</a>
     </p>
     <Came of={act} />
   </>;

@@ -158,11 +158,11 @@ async function choose(all: ScraperProposal[], chosen: number): Promise<void> {
   const begun = draft.value!;
   const group = await groupOf(begun);
   const was = { ...begun, group, newGroup: undefined };
-  change(begun, was);
   const other = was.chosen !== undefined && (was.chosen !== chosen
     || was.scraper !== undefined && was.scraper.groupRef !== group);
-  const now = draft.value = { ...was, chosen, ...other && { saveKey: newKey(),
+  const now: Draft = { ...was, chosen, ...other && { saveKey: newKey(),
     name: was.scraper?.name === was.name ? newName(was.addresses[0]!) : was.name } };
+  change(begun, now);
   const body = { ...followed(all[chosen]!, !listsPages(now.addresses)), name: now.name,
     groupRef: group };
   // one that is saved may have been changed since, at the launch
@@ -190,7 +190,7 @@ export function Candidates() {
   if (!now?.proposals) {
     return <NoDraft />;
   }
-  const taken = now.scraper && now.estimate;
+  const taken = now.scraper?.groupRef === now.group && now.estimate;
   const use = async (chosen: number) => {
     if (busy.value) {
       return;
@@ -263,7 +263,7 @@ async function launch(now: Draft, micros: number | undefined): Promise<string> {
     return launchAgain(scraper, now.launchKey, micros);
   }
   if (now.addresses.length > 1) {
-    const body: ListRunInput = { groupId: now.group!, name: texts.listOf(now.name),
+    const body: ListRunInput = { groupId: scraper.groupRef, name: texts.listOf(now.name),
       urls: now.addresses, templateScraperId: scraper.id, maxChargeMicros: micros ?? null };
     const run = await call<LaunchedListRun>("POST", "/api/scraper/url-list-run",
       { key: now.launchKey, body });

@@ -159,6 +159,7 @@ export const texts = {
   made: "Created",
   rowsTitle: "Rows of",
   rowsOfRun: "Only the rows of one run.",
+  rowsOfScraper: "Only the rows of one scraper.",
   rowsOfAll: "Show all rows",
   rowsNone: "No rows match.",
   rowsRegion: "Rows. Scroll for more. The arrow keys move from row to row.",

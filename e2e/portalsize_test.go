@@ -226,5 +226,5 @@ func (p *person) forgets() {
 	p.sees(`document.querySelector("progress").value === 1`) // as it was read
 	asks[bool](p, `(tells(location.pathname.split("/").pop(), 120000, "SUCCESS"), true)`)
 	p.sees(`[...document.querySelectorAll("section td.n")].map(n => n.innerText).join(" ") ===
-		"4,000 4,000 4,000" && !document.querySelector("section .hint")`)
+		"4,000 4,000 4,000" && !document.querySelector("section > .hint")`)
 }

@@ -14,4 +14,8 @@ func TestMembersAreNamedExactly(t *testing.T) {
 	a.want("svc_get_data", args{"groupId": r.group, "fields": []string{`"Price, EUR"`,
 		`"a, ""b"""`}}, map[string]any{"result.items": []any{
 		map[string]any{"Price, EUR": 1.0, `a, "b"`: 2.0}}})
+	a.want("svc_get_data", args{"groupId": r.group, "without": []string{`"Price, EUR",n`,
+		"_scrapedAt"}}, map[string]any{"result.items": []any{map[string]any{`a, "b"`: 2.0}}})
+	a.want("svc_get_data", args{"groupId": r.group, "fields": []string{"n"},
+		"without": []string{"n"}}, map[string]any{"error.errors.0.field": "without"})
 }

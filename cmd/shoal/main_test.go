@@ -210,6 +210,37 @@ func TestRows(t *testing.T) {
 	if got.want(t, terminal.ExitOK); got.out != want {
 		t.Errorf("table:\n%q\nwant\n%q", got.out, want)
 	}
+	b.shoal("rows", "--job", apitest.RunID, "--without", `_jobId,"Price, EUR"`).want(t,
+		terminal.ExitOK, "One")
+	if query = b.api.Calls[len(b.api.Calls)-1]; !strings.HasSuffix(query,
+		"&without=_jobId%2C%22Price%2C+EUR%22") {
+		t.Errorf("asked %s", query)
+	}
+	b.shoal("rows", "--job", apitest.RunID, "--without", "a", "--fields", "b").want(t,
+		terminal.ExitUsage, "--without")
+}
+
+// Where a filter finds no rows, the command says why if the server does.
+func TestRowsThatDoNotMatch(t *testing.T) {
+	b := newShell(t)
+	b.api.Reason = "price has texts"
+	for _, format := range []string{"table", "jsonl"} {
+		got := b.shoal("rows", "--job", apitest.RunID, "--format", format, "--filter",
+			`{"price":{"$gt":1}}`)
+		if got.want(t, terminal.ExitOK, b.api.Reason); strings.Contains(got.out, "texts") {
+			t.Errorf("%s: a hint among the rows: %q", format, got.out)
+		}
+	}
+	for _, quiet := range [][]string{{}, {"--filter", "{}", "--format", "csv"}} {
+		got := b.shoal(append([]string{"rows", "--job", apitest.RunID}, quiet...)...)
+		if got.want(t, terminal.ExitOK); got.err != "" {
+			t.Errorf("%v: %q", quiet, got.err)
+		}
+	}
+	b.api.Rows = []string{`{"price":2}`}
+	if got := b.shoal("rows", "--job", apitest.RunID, "--filter", "{}"); got.err != "" {
+		t.Errorf("rows come with a hint: %q", got.err)
+	}
 }
 
 func TestWallet(t *testing.T) {

@@ -27,7 +27,7 @@ func (r Resource) client() *operation.Operation {
 			"2,000 characters. Control characters except tabs and line breaks are removed, and " +
 			"so are those that override the writing direction. Otherwise texts are unchanged. " +
 			reasons +
-			"Numbers, booleans, null and members that begin with _ stay as they are.",
+			" Numbers, booleans, null and members that begin with _ stay as they are.",
 		Access: auth.Read, Agents: operation.Reads,
 		Feature: plans.ExternalAPI, Rate: limits.Read, Timeout: 5 * time.Minute,
 		Errors: []fault.Code{fault.NotFound, fault.ScraperNotFound, fault.InvalidFilter,

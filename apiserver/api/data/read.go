@@ -70,7 +70,7 @@ func (r Resource) read() *operation.Operation {
 			"field. A read sees the rows that existed when it began; rows stored later need a " +
 			"new read. A cursor is refused once rows that it reads are deleted. A page of " +
 			"large rows may have fewer than limit although more follow. If a scraper had runs " +
-			"in several groups, its rows come group by group, unless sorted. " + reasons + sorting +
+			"in several groups, its rows come group by group, unless sorted. " + reasons + " " + sorting +
 			" Sorting scans all rows for each of the first two pages, and then once for each " +
 			"50,000 rows. Other pages are cheap within two minutes of the previous one. To " +
 			"reach a distant page, use skip.",

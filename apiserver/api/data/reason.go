@@ -20,8 +20,8 @@ const (
 )
 
 // reasons describes the reason of an empty answer.
-const reasons = "If nothing matches because texts such as 10.50 € are not compared with numbers, " +
-	"the header Shoal-Reason says so. "
+const reasons = "If nothing matches because text such as 10.50 € is not compared with numbers, " +
+	"the header Shoal-Reason says so."
 
 // whyNone says why no row of scopes passes a filter, if texts are where the filter compares
 // numbers; "": it does not know. It names no scraped text, which agents would take for ours.
@@ -54,11 +54,10 @@ func ofTexts(ctx context.Context, row json.RawMessage, fields []string) string {
 	for _, field := range fields {
 		name, _ := scraped.Clean(field, maxNamed)
 		if filter.Match(filter.NewBudget(ctx), filter.HoldsNumber(field), doc) {
-			return fmt.Sprintf("The field %q has texts that hold a number but are none, such as "+
-				"prices with a currency. They are not compared with numbers. A rule, "+
-				"CURRENCY_CONVERT or REGEX_CLEAN, makes numbers of them in a field of its own, "+
-				"from the next run on. If bodies are kept, a re-extract does so for past runs, "+
-				"for free.", name)
+			return fmt.Sprintf("The field %q has values that are text, such as prices with a "+
+				"currency. They are not compared with numbers. A rule, CURRENCY_CONVERT or "+
+				"REGEX_CLEAN, turns them into numbers in a new field, from the next run on. If "+
+				"bodies are kept, a re-extract does so for past runs, for free.", name)
 		}
 	}
 	return "" // a row that came meanwhile

@@ -6,9 +6,9 @@ import (
 	"shoal.dev/shoal/pkg/pattern"
 )
 
-// Loosen returns a filter that passes what node passes. Wherever node asks for less or more than a
-// number, it also passes texts that hold one but are none, such as a price with its currency.
-// fields are those that node compares so; without any, the filter is node.
+// Loosen returns a filter that passes what node passes, and more. Where node asks for less or more
+// than a number, it also passes texts as HoldsNumber does. fields are those that node compares so;
+// without any, the filter is node.
 func Loosen(node Node) (loose Node, fields []string) {
 	loosenAll := func(nodes []Node) []Node {
 		all := make([]Node, len(nodes))

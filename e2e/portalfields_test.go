@@ -2,7 +2,6 @@ package e2e
 
 import (
 	"fmt"
-	"strings"
 	"testing"
 
 	"github.com/chromedp/chromedp"
@@ -60,36 +59,6 @@ func TestPortalTiesRulesToFields(t *testing.T) {
 	v.clicks(".fields > li:first-child button")
 	v.sees(`picked.itemsConfig.length === 1 && picked.itemsConfig[0].name === "cost" &&
 		picked.postProcessRules[0]?.kind === "REGEX_CLEAN"`)
-	v.ends()
-}
-
-// TestPortalExportsWhatIsShown: the columns that are shown are in the files, whatever their names
-// have.
-func TestPortalExportsWhatIsShown(t *testing.T) {
-	t.Parallel()
-	v := newVisit(t, false)
-	group := suite.Must(v.PutGroup(t.Context(), "Names"))(t)
-	v.imports(group, "names", "csv", "title,\"Price, EUR\",\"a, \"\"b\"\"\",note,\"of, all\"\n"+
-		"a,1,x,n,m\n")
-	v.goes("/rows/"+group, `document.querySelector(".rows tr[aria-rowindex='2'] td")`)
-	for _, name := range []string{"note", "of, all"} {
-		asks[bool](v.person, fmt.Sprintf(`([...document.querySelectorAll(".choice label")].find(l =>
-			l.innerText.trim() === %q || l.textContent.trim() === %q).querySelector("input").click(),
-			true)`, name, name))
-		v.sees(fmt.Sprintf(`![...document.querySelectorAll(".rows th")].some(th =>
-			th.innerText === %q)`, name))
-	}
-	v.do(chromedp.Reload())
-	v.sees(`document.querySelector(".rows tr[aria-rowindex='2'] td")`)
-	v.do(chromedp.Evaluate[chromedp.Void](`fetch(document.querySelector(".links a").href).then(
-		a => a.text()).then(text => { window.file = text; })`, chromedp.EvalAwaitPromise))
-	const want = "title,\"Price, EUR\",\"a, \"\"b\"\"\""
-	got := asks[string](v.person, "file")
-	if head, rest, _ := strings.Cut(got, "\n"); !strings.HasPrefix(head, want) ||
-		strings.Contains(head, "note") || strings.Contains(head, "of, all") ||
-		!strings.HasPrefix(rest, "a,1,x") {
-		t.Errorf("the file %q", got)
-	}
 	v.ends()
 }
 

@@ -153,6 +153,9 @@ func TestScrapedTextIsData(t *testing.T) {
 			t.Errorf("with fields, a text does not say where it is from: %s", got.text)
 		}
 	}
+	a.want("svc_get_data", args{"groupId": r.group, "without": []string{"_sourceUrl"}},
+		map[string]any{"result.items.0._sourceUrl": nil, "result.items.0._origin": nil,
+			"result.items.0.name.origin": "https://shop.test/a"})
 	file, quiet := r.IDs.New(), r.NewGroup(t, "alice", "files")
 	r.Client.Must(t, client.BeginImport{Job: file, Customer: "alice", Format: "csv", Bytes: 1,
 		NewScraper: &client.PutScraper{Create: true, ID: r.IDs.New(), Customer: "alice",

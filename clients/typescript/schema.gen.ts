@@ -757,7 +757,7 @@ export interface paths {
         };
         /**
          * Reads all rows, page by page, by cursor
-         * @description Rows come in the order in which they were stored, unless sort names a field. A read sees the rows that existed when it began; rows stored later need a new read. A cursor is refused once rows that it reads are deleted. A page of large rows may have fewer than limit although more follow. If a scraper had runs in several groups, its rows come group by group, unless sorted. When sorted by a field, numbers and numeric text come first. Other text follows by code point (its first 256 bytes), then booleans, then other values. Rows with null or without the field come last in either direction. Equal rows stay in the order in which they were stored. Sorting scans all rows for each of the first two pages, and then once for each 50,000 rows. Other pages are cheap within two minutes of the previous one. To reach a distant page, use skip.
+         * @description Rows come in the order in which they were stored, unless sort names a field. A read sees the rows that existed when it began; rows stored later need a new read. A cursor is refused once rows that it reads are deleted. A page of large rows may have fewer than limit although more follow. If a scraper had runs in several groups, its rows come group by group, unless sorted. If nothing matches because text such as 10.50 € is not compared with numbers, the header Shoal-Reason says so. When sorted by a field, numbers and numeric text come first. Other text follows by code point (its first 256 bytes), then booleans, then other values. Rows with null or without the field come last in either direction. Equal rows stay in the order in which they were stored. Sorting scans all rows for each of the first two pages, and then once for each 50,000 rows. Other pages are cheap within two minutes of the previous one. To reach a distant page, use skip.
          */
         get: operations["svc_get_data"];
         put?: never;
@@ -801,7 +801,7 @@ export interface paths {
         };
         /**
          * Returns any number of rows as one file
-         * @description The call counts as one call, and as an open stream while it is sent. As in GET /api/scraper/data, rows come in the order in which they were stored, or by sort. They are as of the call. A sorted file scans all rows once for each 50,000 of them. jsonl has each row as stored, one per line. In other formats, columns are the configured fields in their order, then others in order of first appearance. Columns that the server adds (_…) come last. With fields, the columns are exactly those. An interrupted answer ends without its last chunk. If the connection of a csv or jsonl is lost, the rest need not be read from the beginning. Repeat the call with the header Shoal-Cursor of the answer as cursor, and the number of whole rows that arrived as skip. A row of a csv may have line breaks within quotes, and its header is no row. The answer is the rest of the same file: rows as of the first call, in the same columns, without a header. With skip 0 it is the whole file. The cursor is refused with invalid_cursor if rows of the file are gone, or if configured fields or a category were changed. No cell holds a formula. xlsx has one sheet called data, with at most 100,000 rows and 256 MiB of rows; more gives export_too_large. In xlsx, text is cut at 32,767 characters, and control characters that a sheet cannot hold are replaced. Numbers of more than 15 digits become text. A parquet column has the type of all its values: text, boolean, 64-bit integer or double. If that would change a value, and for objects and arrays, the column is JSON. parquet has at most 2,000 columns, the other formats 16,384.
+         * @description The call counts as one call, and as an open stream while it is sent. As in GET /api/scraper/data, rows come in the order in which they were stored, or by sort. They are as of the call. A sorted file scans all rows once for each 50,000 of them. jsonl has each row as stored, one per line. In other formats, columns are the configured fields in their order, then others in order of first appearance. Columns that the server adds (_…) come last. With fields, the columns are exactly those; without leaves columns out. An interrupted answer ends without its last chunk. If the connection of a csv or jsonl is lost, the rest need not be read from the beginning. Repeat the call with the header Shoal-Cursor of the answer as cursor, and the number of whole rows that arrived as skip. A row of a csv may have line breaks within quotes, and its header is no row. The answer is the rest of the same file: rows as of the first call, in the same columns, without a header. With skip 0 it is the whole file. The cursor is refused with invalid_cursor if rows of the file are gone, or if configured fields or a category were changed. No cell holds a formula. xlsx has one sheet called data, with at most 100,000 rows and 256 MiB of rows; more gives export_too_large. In xlsx, text is cut at 32,767 characters, and control characters that a sheet cannot hold are replaced. Numbers of more than 15 digits become text. A parquet column has the type of all its values: text, boolean, 64-bit integer or double. If that would change a value, and for objects and arrays, the column is JSON. parquet has at most 2,000 columns, the other formats 16,384.
          */
         get: operations["svc_export_data"];
         put?: never;
@@ -889,7 +889,7 @@ export interface paths {
         };
         /**
          * Reads a group's rows by page
-         * @description Access: read. Rate class: read.
+         * @description If nothing matches because text such as 10.50 € is not compared with numbers, the header Shoal-Reason says so.
          */
         get: operations["svc_get_group_data"];
         put?: never;
@@ -989,7 +989,7 @@ export interface paths {
         };
         /**
          * Reads a group's rows by page, with every scraped text marked as data
-         * @description Each text becomes an object that says where it was scraped. It is cut at 2,000 characters. Control characters except tabs and line breaks are removed, and so are those that override the writing direction. Otherwise texts are unchanged. Numbers, booleans, null and members that begin with _ stay as they are.
+         * @description Each text becomes an object that says where it was scraped. It is cut at 2,000 characters. Control characters except tabs and line breaks are removed, and so are those that override the writing direction. Otherwise texts are unchanged. If nothing matches because text such as 10.50 € is not compared with numbers, the header Shoal-Reason says so. Numbers, booleans, null and members that begin with _ stay as they are.
          */
         get: operations["svc_get_group_data_client"];
         put?: never;
@@ -5567,20 +5567,22 @@ export interface operations {
                 scraperId?: string;
                 groupId?: string;
                 jobId?: string;
-                /** @description Only rows of each scraper's newest run; a deleted scraper has none */
+                /** @description Only each scraper's newest run; a deleted scraper has none */
                 isLastRun?: boolean;
-                /** @description Only rows in any of these categories of the group, by id or name. Repeated, or separated by commas as in csv; at most 20. With filters, rows must match both. */
+                /** @description Only rows in any of these categories, by id or name. Repeated, or separated by commas as in csv; at most 20. With filters, rows must match both. */
                 categories?: string[];
-                /** @description JSON filter: {"price":{"$gt":10}} */
+                /** @description JSON: {"price":{"$gt":10}} */
                 filters?: string;
-                /** @description Only these members of each row; repeated, or separated by commas as in csv: name,"Price, EUR" */
+                /** @description Only these members: name,"Price, EUR". Repeated, or separated by commas as in csv. */
                 fields?: string[];
+                /** @description Instead of fields: all members but these */
+                without?: string[];
                 /** @description One field, then asc or desc: price,desc. Default: in the order in which rows were stored. */
                 sort?: string;
                 limit?: number;
                 /** @description Rows to skip; only with sort */
                 skip?: number;
-                /** @description nextCursor of the previous page, with all other parameters but limit, skip and fields unchanged */
+                /** @description nextCursor of the previous page; only limit, skip, fields and without may differ */
                 cursor?: string;
             };
             header?: never;
@@ -5695,14 +5697,16 @@ export interface operations {
                 scraperId?: string;
                 groupId?: string;
                 jobId?: string;
-                /** @description Only rows of each scraper's newest run; a deleted scraper has none */
+                /** @description Only each scraper's newest run; a deleted scraper has none */
                 isLastRun?: boolean;
-                /** @description Only rows in any of these categories of the group, by id or name. Repeated, or separated by commas as in csv; at most 20. With filters, rows must match both. */
+                /** @description Only rows in any of these categories, by id or name. Repeated, or separated by commas as in csv; at most 20. With filters, rows must match both. */
                 categories?: string[];
-                /** @description JSON filter: {"price":{"$gt":10}} */
+                /** @description JSON: {"price":{"$gt":10}} */
                 filters?: string;
-                /** @description Only these members of each row; repeated, or separated by commas as in csv: name,"Price, EUR" */
+                /** @description Only these members: name,"Price, EUR". Repeated, or separated by commas as in csv. */
                 fields?: string[];
+                /** @description Instead of fields: all members but these */
+                without?: string[];
                 /** @description One field, then asc or desc: price,desc. Default: in the order in which rows were stored. */
                 sort?: string;
                 format?: "csv" | "jsonl" | "parquet" | "xlsx";
@@ -5779,14 +5783,16 @@ export interface operations {
                 scraperId?: string;
                 groupId?: string;
                 jobId?: string;
-                /** @description Only rows of each scraper's newest run; a deleted scraper has none */
+                /** @description Only each scraper's newest run; a deleted scraper has none */
                 isLastRun?: boolean;
-                /** @description Only rows in any of these categories of the group, by id or name. Repeated, or separated by commas as in csv; at most 20. With filters, rows must match both. */
+                /** @description Only rows in any of these categories, by id or name. Repeated, or separated by commas as in csv; at most 20. With filters, rows must match both. */
                 categories?: string[];
-                /** @description JSON filter: {"price":{"$gt":10}} */
+                /** @description JSON: {"price":{"$gt":10}} */
                 filters?: string;
-                /** @description Only these members of each row; repeated, or separated by commas as in csv: name,"Price, EUR" */
+                /** @description Only these members: name,"Price, EUR". Repeated, or separated by commas as in csv. */
                 fields?: string[];
+                /** @description Instead of fields: all members but these */
+                without?: string[];
                 /** @description One field, then asc or desc: price,desc. Default: in the order in which rows were stored. */
                 sort?: string;
                 format?: "csv" | "jsonl" | "parquet" | "xlsx";
@@ -5951,11 +5957,11 @@ export interface operations {
                 size?: number;
                 /** @description A field, then asc or desc: price,desc. scrapedAt means _scrapedAt. Default: newest first. */
                 sort?: string[];
-                /** @description Only rows in any of these categories of the group, by id or name. Repeated, or separated by commas as in csv; at most 20. With filters, rows must match both. */
+                /** @description Only rows in any of these categories, by id or name. Repeated, or separated by commas as in csv; at most 20. With filters, rows must match both. */
                 categories?: string[];
-                /** @description JSON filter: {"price":{"$gt":10}} */
+                /** @description JSON: {"price":{"$gt":10}} */
                 filters?: string;
-                /** @description Only rows of each scraper's newest run; a deleted scraper has none */
+                /** @description Only each scraper's newest run; a deleted scraper has none */
                 isLastRun?: boolean;
                 /** @description Only rows of this scraper */
                 scraperId?: string;
@@ -6134,11 +6140,11 @@ export interface operations {
                 size?: number;
                 /** @description A field, then asc or desc: price,desc. scrapedAt means _scrapedAt. Default: newest first. */
                 sort?: string[];
-                /** @description Only rows in any of these categories of the group, by id or name. Repeated, or separated by commas as in csv; at most 20. With filters, rows must match both. */
+                /** @description Only rows in any of these categories, by id or name. Repeated, or separated by commas as in csv; at most 20. With filters, rows must match both. */
                 categories?: string[];
-                /** @description JSON filter: {"price":{"$gt":10}} */
+                /** @description JSON: {"price":{"$gt":10}} */
                 filters?: string;
-                /** @description Only rows of each scraper's newest run; a deleted scraper has none */
+                /** @description Only each scraper's newest run; a deleted scraper has none */
                 isLastRun?: boolean;
                 /** @description Only rows of this scraper */
                 scraperId?: string;
@@ -6174,9 +6180,9 @@ export interface operations {
     svc_download_group_data: {
         parameters: {
             query?: {
-                /** @description Only rows in any of these categories of the group, by id or name. Repeated, or separated by commas as in csv; at most 20. With filters, rows must match both. */
+                /** @description Only rows in any of these categories, by id or name. Repeated, or separated by commas as in csv; at most 20. With filters, rows must match both. */
                 categories?: string[];
-                /** @description JSON filter: {"price":{"$gt":10}} */
+                /** @description JSON: {"price":{"$gt":10}} */
                 filters?: string;
                 format?: "xlsx" | "csv" | "jsonl" | "parquet";
                 /** @description The header Shoal-Cursor of an answer that broke off, with all other parameters but skip unchanged; csv and jsonl only */

@@ -181,37 +181,6 @@ func TestStopTakesARunOrAScraper(t *testing.T) {
 	}
 }
 
-func TestRows(t *testing.T) {
-	b := newShell(t)
-	b.api.Rows = []string{
-		`{"_sourceUrl":"https://a.example/1","title":"One, \"1\"","price":"9","_jobId":"j"}`,
-		`{"_sourceUrl":"https://a.example/2","title":"Two\u001b[31m\nlines","price":null,"_jobId":"j"}`,
-		`{"_sourceUrl":"https://a.example/3", "title":true,"price":1.50,"_jobId":"j"}`,
-		`{"_sourceUrl":"https://a.example/4","title":"=HYPERLINK(1)","price":"-1.5","_jobId":"j"}`,
-	}
-	got := b.shoal("rows", "--job", apitest.RunID, "--format", "jsonl")
-	want := strings.Join(b.api.Rows, "\n") + "\n"
-	if got.want(t, terminal.ExitOK); got.out != want {
-		t.Errorf("jsonl:\n%s", got.out)
-	}
-	got = b.shoal("rows", "--job", apitest.RunID, "--format", "csv", "--bom", "--no-guard",
-		"--fields", `title,"Price, EUR"`)
-	if got.want(t, terminal.ExitOK); got.out != apitest.CSV {
-		t.Errorf("csv: %q", got.out)
-	}
-	query := b.api.Calls[len(b.api.Calls)-1]
-	if query != "GET /api/scraper/data/export?bom=true&fields=title%2C%22Price%2C+EUR%22&format=csv"+
-		"&guard=false&jobId="+apitest.RunID {
-		t.Errorf("asked %s", query)
-	}
-	got = b.shoal("rows", "--job", apitest.RunID, "--limit", "2")
-	want = "title           price  _sourceUrl\nOne, \"1\"        9      https://a.example/1\n" +
-		"Two [31m lines         https://a.example/2\n"
-	if got.want(t, terminal.ExitOK); got.out != want {
-		t.Errorf("table:\n%q\nwant\n%q", got.out, want)
-	}
-}
-
 func TestWallet(t *testing.T) {
 	b := newShell(t)
 	b.api.Balance = 9_999_850

@@ -26,7 +26,8 @@ func (r Resource) client() *operation.Operation {
 		Description: "Each text becomes an object that says where it was scraped. It is cut at " +
 			"2,000 characters. Control characters except tabs and line breaks are removed, and " +
 			"so are those that override the writing direction. Otherwise texts are unchanged. " +
-			"Numbers, booleans, null and members that begin with _ stay as they are.",
+			reasons +
+			" Numbers, booleans, null and members that begin with _ stay as they are.",
 		Access: auth.Read, Agents: operation.Reads,
 		Feature: plans.ExternalAPI, Rate: limits.Read, Timeout: 5 * time.Minute,
 		Errors: []fault.Code{fault.NotFound, fault.ScraperNotFound, fault.InvalidFilter,

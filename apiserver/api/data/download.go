@@ -15,8 +15,8 @@ import (
 
 type downloadRequest struct {
 	ID         ids.ID        `path:"id"`
-	Categories []string      `query:"categories" max:"20" each:"max=4096" doc:"Only rows in any of these categories of the group, by id or name. Repeated, or separated by commas as in csv; at most 20. With filters, rows must match both."`
-	Filters    string        `query:"filters" max:"30000" code:"invalid_filter" doc:"JSON filter: {\"price\":{\"$gt\":10}}"`
+	Categories []string      `query:"categories" max:"20" each:"max=4096" doc:"Only rows in any of these categories, by id or name. Repeated, or separated by commas as in csv; at most 20. With filters, rows must match both."`
+	Filters    string        `query:"filters" max:"30000" code:"invalid_filter" doc:"JSON: {\"price\":{\"$gt\":10}}"`
 	Format     export.Format `query:"format" default:"xlsx" enum:"xlsx,csv,jsonl,parquet"`
 	resumption
 }

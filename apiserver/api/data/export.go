@@ -60,7 +60,7 @@ func (r Resource) export() *operation.Operation {
 			"of them. jsonl has each row as stored, one per line. In other formats, columns " +
 			"are the configured fields in their order, then others in order of first " +
 			"appearance. Columns that the server adds (_…) come last. With fields, the columns " +
-			"are exactly those. An interrupted answer ends without its last chunk. " +
+			"are exactly those; without leaves columns out. An interrupted answer ends without its last chunk. " +
 			resuming + formats,
 		Access: auth.Read, Feature: plans.DataExport, Rate: limits.Read, Timeout: exportTime,
 		Media: export.MediaTypes(),
@@ -87,7 +87,7 @@ func (in *streamRequest) file(ctx context.Context, r Resource, from *operation.C
 	if err = in.check(o.Format); err != nil {
 		return none, err
 	}
-	if o.Fields, err = in.fields(); err != nil {
+	if o.Members, err = in.members(); err != nil {
 		return none, err
 	}
 	rows, cursor, err := in.source(ctx, r, from, &o)
@@ -129,7 +129,7 @@ func (in *streamRequest) source(ctx context.Context, r Resource, from *operation
 	if err != nil {
 		return nil, "", err
 	}
-	if o.Format != export.JSONL && o.Fields == nil {
+	if o.Format != export.JSONL && o.Members.Fields == nil {
 		if o.First, err = in.configured(ctx, r.History, from); err != nil {
 			return nil, "", err
 		}

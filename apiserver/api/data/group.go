@@ -30,9 +30,9 @@ type groupRequest struct {
 	Page       int      `query:"page" default:"0" min:"0" code:"invalid_page" doc:"Page number, from 0; page times size may be at most 100,000"`
 	Size       int      `query:"size" default:"20" min:"1" clamp:"1000" code:"invalid_page"`
 	Sort       []string `query:"sort" each:"max=1024" max:"5" code:"invalid_sort" doc:"A field, then asc or desc: price,desc. scrapedAt means _scrapedAt. Default: newest first."`
-	Categories []string `query:"categories" max:"20" each:"max=4096" doc:"Only rows in any of these categories of the group, by id or name. Repeated, or separated by commas as in csv; at most 20. With filters, rows must match both."`
-	Filters    string   `query:"filters" max:"30000" code:"invalid_filter" doc:"JSON filter: {\"price\":{\"$gt\":10}}"`
-	IsLastRun  bool     `query:"isLastRun" default:"false" doc:"Only rows of each scraper's newest run; a deleted scraper has none"`
+	Categories []string `query:"categories" max:"20" each:"max=4096" doc:"Only rows in any of these categories, by id or name. Repeated, or separated by commas as in csv; at most 20. With filters, rows must match both."`
+	Filters    string   `query:"filters" max:"30000" code:"invalid_filter" doc:"JSON: {\"price\":{\"$gt\":10}}"`
+	IsLastRun  bool     `query:"isLastRun" default:"false" doc:"Only each scraper's newest run; a deleted scraper has none"`
 	ScraperID  ids.ID   `query:"scraperId" doc:"Only rows of this scraper"`
 }
 
@@ -40,9 +40,10 @@ type groupRequest struct {
 func (r Resource) group() *operation.Operation {
 	return operation.Define(operation.Declaration{
 		ID: "svc_get_group_data", Routes: operation.Routes("GET /api/scraper/data/group/{id}"),
-		Group:   group,
-		Summary: "Reads a group's rows by page",
-		Access:  auth.Read, Rate: limits.Read, Timeout: 5 * time.Minute,
+		Group:       group,
+		Summary:     "Reads a group's rows by page",
+		Description: reasons,
+		Access:      auth.Read, Rate: limits.Read, Timeout: 5 * time.Minute,
 		Errors: []fault.Code{fault.NotFound, fault.ScraperNotFound, fault.InvalidFilter,
 			fault.InvalidSort, fault.InvalidPage},
 	}, func(ctx context.Context, from *operation.Caller,
@@ -94,6 +95,9 @@ func (r Resource) readPage(ctx context.Context, from *operation.Caller,
 		if q.Upto, err = r.Store.Horizon(ctx); err != nil {
 			return readOfPage{}, fmt.Errorf("rows of group %s: %w", in.ID, err)
 		}
+	}
+	if total == 0 {
+		from.Reason = r.whyNone(ctx, []rowstore.Scope{q.Scope}, q.Filter)
 	}
 	return readOfPage{q, rows, total, cut}, nil
 }

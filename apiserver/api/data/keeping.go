@@ -204,10 +204,10 @@ func (k *keeping) source(ctx context.Context, v *client.View, e *client.Export, 
 	if err != nil {
 		return nil, o, err
 	}
-	if o.Fields, err = asked.fields(); err != nil {
+	if o.Members, err = asked.members(); err != nil {
 		return nil, o, err
 	}
-	if o.Format != export.JSONL && o.Fields == nil {
+	if o.Format != export.JSONL && o.Members.Fields == nil {
 		if o.First, err = asked.configured(ctx, k.History, from); err != nil {
 			return nil, o, err
 		}

@@ -168,7 +168,7 @@ func (r Resource) ask(ctx context.Context, from *operation.Caller,
 	if r.Blobs == nil {
 		return ask, fault.New(fault.ExportsNotKept, "the operator of the service keeps no files")
 	}
-	if _, err := in.fields(); err != nil {
+	if _, err := in.members(); err != nil {
 		return ask, err
 	}
 	if _, err := in.sorted(); err != nil {

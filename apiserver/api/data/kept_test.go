@@ -191,6 +191,24 @@ func TestKeptExportsOfCategories(t *testing.T) {
 	}
 }
 
+// A kept export leaves out the same members as one that is sent.
+func TestKeptExportsWithoutMembers(t *testing.T) {
+	k := startKeeper(t)
+	query := "without=n,_rowId&jobId=" + k.jobs[0].String()
+	id := k.ask(t, apitest.User, query)
+	if end, _ := k.step(t, id, 0); end != work.Ended {
+		t.Fatal(end)
+	}
+	sent := k.Call(t, apitest.Scenario{As: apitest.User, Do: exportPath + "?" + query})
+	kept := k.Call(t, file(apitest.User, id, 200, nil))
+	if header, _, _ := strings.Cut(string(kept.Body), "\n"); string(kept.Body) !=
+		string(sent.Body) || header != "name,_scrapedAt" {
+		t.Errorf("%q is kept, %q is sent", kept.Body, sent.Body)
+	}
+	k.Run(t, apitest.Scenario{As: apitest.User, Do: "POST " + keptPath + "?fields=n&" + query,
+		Status: 400, Code: "invalid_request", Has: map[string]any{"errors.0.field": "without"}})
+}
+
 // Ranges at their limits, by the rules of HTTP.
 func TestRangesOfKeptExports(t *testing.T) {
 	k := startKeeper(t)

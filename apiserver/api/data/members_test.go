@@ -39,6 +39,14 @@ func TestMembersAreNamedExactly(t *testing.T) {
 			row+"\n"),
 		is("export a table", exportPath+"?jobId="+to.String()+"&fields="+both,
 			price+","+odd+"\n2,x\n"),
+		is("read without", readPath+"?jobId="+to.String()+"&without=n&without="+
+			url.QueryEscape(odd+",Price,none,_rowId,_sourceUrl"),
+			`{"items":[{"Price, EUR":2,"_scrapedAt":"2026-01-02T03:04:10.000Z"}],`+
+				`"nextCursor":null,"hasMore":false}`),
+		is("read without nothing", readPath+"?jobId="+to.String()+"&without=,&fields="+
+			url.QueryEscape(price), `{"items":[{"Price, EUR":2}],"nextCursor":null,"hasMore":false}`),
+		is("export a table without", exportPath+"?jobId="+to.String()+"&without="+
+			url.QueryEscape(odd+",_scrapedAt,n"), price+",Price\n2,0\n"),
 		apitest.Scenario{Name: "compare", As: apitest.User,
 			Do:     diffOf(from, to, key, "fields="+url.QueryEscape(price)),
 			Status: 200, Has: map[string]any{"key": []any{`a, "b"`}, "summary.changed": 1,
@@ -48,9 +56,14 @@ func TestMembersAreNamedExactly(t *testing.T) {
 			Status: 200, Has: map[string]any{"summary.unchanged": 1}},
 	)
 	for name, path := range map[string]string{"fields": readPath + "?jobId=" + to.String() + "&",
-		"key": diffOf(from, to) + "&"} {
+		"without": exportPath + "?jobId=" + to.String() + "&", "key": diffOf(from, to) + "&"} {
 		r.Run(t, apitest.Scenario{Name: name, As: apitest.User, Do: path + name + "=" +
 			url.QueryEscape(`"Price, EUR`), Status: 400, Code: "invalid_request",
 			Has: map[string]any{"errors.0.field": name}})
+	}
+	for _, path := range []string{readPath, exportPath} {
+		r.Run(t, apitest.Scenario{Name: path, As: apitest.User, Do: path + "?jobId=" +
+			to.String() + "&fields=n&without=Price", Status: 400, Code: "invalid_request",
+			Has: map[string]any{"errors.0.field": "without"}})
 	}
 }

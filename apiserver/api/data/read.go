@@ -27,10 +27,11 @@ type selection struct {
 	ScraperID  ids.ID   `query:"scraperId" doc:"At least one of scraperId, groupId and jobId is needed"`
 	GroupID    ids.ID   `query:"groupId"`
 	JobID      ids.ID   `query:"jobId"`
-	IsLastRun  bool     `query:"isLastRun" default:"false" doc:"Only rows of each scraper's newest run; a deleted scraper has none"`
-	Categories []string `query:"categories" max:"20" each:"max=4096" doc:"Only rows in any of these categories of the group, by id or name. Repeated, or separated by commas as in csv; at most 20. With filters, rows must match both."`
-	Filters    string   `query:"filters" max:"30000" code:"invalid_filter" doc:"JSON filter: {\"price\":{\"$gt\":10}}"`
-	Fields     []string `query:"fields" max:"500" each:"max=4096" doc:"Only these members of each row; repeated, or separated by commas as in csv: name,\"Price, EUR\""`
+	IsLastRun  bool     `query:"isLastRun" default:"false" doc:"Only each scraper's newest run; a deleted scraper has none"`
+	Categories []string `query:"categories" max:"20" each:"max=4096" doc:"Only rows in any of these categories, by id or name. Repeated, or separated by commas as in csv; at most 20. With filters, rows must match both."`
+	Filters    string   `query:"filters" max:"30000" code:"invalid_filter" doc:"JSON: {\"price\":{\"$gt\":10}}"`
+	Fields     []string `query:"fields" max:"500" each:"max=4096" doc:"Only these members: name,\"Price, EUR\". Repeated, or separated by commas as in csv."`
+	Without    []string `query:"without" json:",omitempty" max:"500" each:"max=4096" doc:"Instead of fields: all members but these"`
 	Sort       string   `query:"sort" max:"1024" code:"invalid_sort" doc:"One field, then asc or desc: price,desc. Default: in the order in which rows were stored."`
 }
 
@@ -38,7 +39,7 @@ type readRequest struct {
 	selection
 	Limit  int    `query:"limit" default:"100" min:"1" clamp:"1000"`
 	Skip   int    `query:"skip" default:"0" min:"0" max:"40000" doc:"Rows to skip; only with sort"`
-	Cursor string `query:"cursor" max:"2048" doc:"nextCursor of the previous page, with all other parameters but limit, skip and fields unchanged"`
+	Cursor string `query:"cursor" max:"2048" doc:"nextCursor of the previous page; only limit, skip, fields and without may differ"`
 }
 
 // place is where a read continues, and what it saw at its beginning. Rows and runs that came later
@@ -69,7 +70,7 @@ func (r Resource) read() *operation.Operation {
 			"field. A read sees the rows that existed when it began; rows stored later need a " +
 			"new read. A cursor is refused once rows that it reads are deleted. A page of " +
 			"large rows may have fewer than limit although more follow. If a scraper had runs " +
-			"in several groups, its rows come group by group, unless sorted. " + sorting +
+			"in several groups, its rows come group by group, unless sorted. " + reasons + " " + sorting +
 			" Sorting scans all rows for each of the first two pages, and then once for each " +
 			"50,000 rows. Other pages are cheap within two minutes of the previous one. To " +
 			"reach a distant page, use skip.",
@@ -79,7 +80,7 @@ func (r Resource) read() *operation.Operation {
 	}, func(ctx context.Context, from *operation.Caller,
 		in *readRequest) (api.CursorPage[api.Row], error) {
 		page := api.CursorPage[api.Row]{Items: []api.Row{}}
-		fields, err := in.fields()
+		kept, err := in.members()
 		if err != nil {
 			return page, err
 		}
@@ -140,14 +141,16 @@ func (r Resource) read() *operation.Operation {
 		if page.HasMore {
 			next := api.NewCursor(at, identity...)
 			page.NextCursor = &next
+		} else if in.Cursor == "" && in.Skip == 0 && len(page.Items) == 0 {
+			from.Reason = r.whyNone(ctx, scopes, q.Filter)
 		}
 		for i := range page.Items {
 			row := json.RawMessage(page.Items[i])
-			item, err := export.Project(row, fields)
+			item, err := kept.Of(row)
 			if err != nil {
 				return page, err
 			}
-			if from.Agent && fields != nil {
+			if from.Agent && !kept.All() {
 				item = scraped.KeepOrigin(item, row)
 			}
 			page.Items[i] = api.Row(item)
@@ -343,7 +346,22 @@ func (in *selection) identity(customer string, named []*client.Category) []strin
 	return identity
 }
 
-// fields is the projection; nil: whole rows.
-func (in *selection) fields() ([]string, error) {
-	return api.ReadMembers(in.Fields, "fields", maxFields)
+// members are the members of the rows that are wanted.
+func (in *selection) members() (kept export.Members, err error) {
+	if kept.Fields, err = api.ReadMembers(in.Fields, "fields", maxFields); err != nil {
+		return kept, err
+	}
+	without, err := api.ReadMembers(in.Without, "without", maxFields)
+	if err != nil || without == nil {
+		return kept, err
+	}
+	if kept.Fields != nil {
+		return kept, fault.Invalid(fault.InvalidRequest, "without",
+			"fields and without exclude each other")
+	}
+	kept.Without = make(map[string]bool, len(without))
+	for _, name := range without {
+		kept.Without[name] = true
+	}
+	return kept, nil
 }

@@ -3,6 +3,8 @@ package data
 import (
 	"context"
 	"fmt"
+	"maps"
+	"slices"
 
 	"shoal.dev/shoal/apiserver/api"
 	"shoal.dev/shoal/apiserver/internal/export"
@@ -41,8 +43,12 @@ func (in *resumption) check(format export.Format) error {
 // form is what makes the bytes of a file, besides its rows. With other columns or cells, the rest
 // of a file would not fit its beginning.
 func (in *exportRequest) form(o *export.Options) []string {
-	return []string{"export", string(in.Format), fmt.Sprint(in.Limit, in.BOM, in.Guard),
-		fmt.Sprintf("%q", o.Fields), fmt.Sprintf("%q", o.First)}
+	form := []string{"export", string(in.Format), fmt.Sprint(in.Limit, in.BOM, in.Guard),
+		fmt.Sprintf("%q", o.Members.Fields), fmt.Sprintf("%q", o.First)}
+	if len(o.Members.Without) > 0 {
+		form = append(form, fmt.Sprintf("%q", slices.Sorted(maps.Keys(o.Members.Without))))
+	}
+	return form
 }
 
 // watch watches the rows of an export. When it begins, it records their number in at. When it goes

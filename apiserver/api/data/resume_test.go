@@ -42,6 +42,7 @@ func goOnAnywhere(t *testing.T, store rowstore.Store) {
 		export + "isLastRun=true&" + group, export + "limit=3&" + shop,
 		export + "format=jsonl&limit=4&" + group + "&" + filters(`{"n":{"gt":1}}`),
 		export + "format=jsonl&jobId=" + r.jobs[0].String(), export + "fields=none&" + group,
+		export + "without=text,n&" + group,
 		download + "format=csv", download + "format=jsonl",
 		export + many, export + "format=jsonl&" + many, export + "sort=price,asc&" + many} {
 		t.Run(path, func(t *testing.T) { r.goOn(t, path) })
@@ -136,6 +137,8 @@ func TestExportsThatAreNotContinued(t *testing.T) {
 	export := "GET /api/scraper/data/export?" + group
 	csvs, lines := r.began(t, group), r.began(t, "format=jsonl&"+group)
 	named := r.began(t, "fields=n,name&"+group)
+	thin := r.began(t, "without=more,n&"+group)
+	rest := thin[strings.Index(thin, "&cursor="):]
 	_, cursor, _ := strings.Cut(csvs, "&cursor=")
 	read := "GET /api/scraper/data?" + group + "&limit=1"
 	page := r.Call(t, apitest.Scenario{As: apitest.Reader, Do: read}).Text("nextCursor")
@@ -164,6 +167,8 @@ func TestExportsThatAreNotContinued(t *testing.T) {
 		invalid("skip", strings.Replace(lines, "&skip=1", "&skip=9", 1)),
 		invalid("cursor", csvs+"&format=xlsx"), invalid("cursor", csvs+"&format=parquet"),
 		refused(csvs+"&format=jsonl"), refused(csvs+"&fields=n"), refused(named+"&fields=sku"),
+		refused(csvs+"&without=n"), goesOn(thin), goesOn(export+"&without=n,more"+rest),
+		refused(export+"&without=n"+rest),
 		refused(csvs+"&limit=9"), refused(csvs+"&guard=false"), refused(csvs+"&bom=true"),
 		refused(csvs+"&sort=n"), refused(csvs+"&isLastRun=true"),
 		refused(csvs+"&scraperId="+r.shop.String()),

@@ -13,7 +13,6 @@ import (
 	"iter"
 
 	"shoal.dev/shoal/pkg/fault"
-	"shoal.dev/shoal/pkg/rowstore"
 )
 
 // Format is a file format.
@@ -54,8 +53,8 @@ type Source func(ctx context.Context) iter.Seq2[[]json.RawMessage, error]
 
 // Options say which parts of the rows are written, and how.
 type Options struct {
-	Format Format
-	Fields []string // only these members, in this order; nil: all
+	Format  Format
+	Members Members
 	// First are columns that come before all others, even if no row has them.
 	First []string
 	// BOM begins a csv with a byte order mark, by which spreadsheets recognize UTF-8.
@@ -119,7 +118,7 @@ func writeJSONL(ctx context.Context, w *bufio.Writer, rows Source, o Options) er
 		if !written {
 			return nil
 		}
-		line, err := oneLine(row, o.Fields)
+		line, err := oneLine(row, o.Members)
 		if err != nil {
 			return err
 		}
@@ -130,13 +129,11 @@ func writeJSONL(ctx context.Context, w *bufio.Writer, rows Source, o Options) er
 	})
 }
 
-// oneLine is a row, or its members named by fields, without line breaks.
-func oneLine(row json.RawMessage, fields []string) ([]byte, error) {
-	if fields != nil {
-		return Project(row, fields)
-	}
-	if !bytes.ContainsAny(row, "\r\n") {
-		return row, nil
+// oneLine is the kept members of a row, without line breaks.
+func oneLine(row json.RawMessage, kept Members) ([]byte, error) {
+	row, err := kept.Of(row)
+	if err != nil || !bytes.ContainsAny(row, "\r\n") {
+		return row, err
 	}
 	var line bytes.Buffer
 	if err := json.Compact(&line, row); err != nil {
@@ -144,36 +141,3 @@ func oneLine(row json.RawMessage, fields []string) ([]byte, error) {
 	}
 	return line.Bytes(), nil
 }
-
-// Project keeps the named members that a row has, in the order named; nil keeps all.
-func Project(row json.RawMessage, fields []string) (json.RawMessage, error) {
-	if fields == nil {
-		return row, nil
-	}
-	members := make(map[string]string, len(fields))
-	m := rowstore.MembersOf(row)
-	for m.Next() {
-		members[m.Key] = m.Value
-	}
-	if !m.Whole() {
-		return nil, errNotARow
-	}
-	out := []byte{'{'}
-	for _, name := range fields {
-		value, ok := members[name]
-		if !ok {
-			continue
-		}
-		if len(out) > 1 {
-			out = append(out, ',')
-		}
-		key, err := json.Marshal(name)
-		if err != nil {
-			return nil, fmt.Errorf("name of a member: %w", err)
-		}
-		out = append(append(append(out, key...), ':'), value...)
-	}
-	return append(out, '}'), nil
-}
-
-var errNotARow = fmt.Errorf("export: a stored row is no JSON object")

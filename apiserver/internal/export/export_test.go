@@ -60,7 +60,7 @@ func TestFormats(t *testing.T) {
 		"jsonl": {export.Options{Format: export.JSONL}, rows[0] + "\n" + rows[1] + "\n" +
 			`{"price":1.50,"title":true,"tags":[1,"x"]}` + "\n" + rows[3] + "\n"},
 		"jsonl with fields": {export.Options{Format: export.JSONL,
-			Fields: []string{"price", "none", "title"}},
+			Members: export.Members{Fields: []string{"price", "none", "title"}}},
 			`{"price":"9","title":"One, \"1\""}` + "\n" + `{"price":null,"title":"Two\nlines"}` +
 				"\n" + `{"price":1.50,"title":true}` + "\n" +
 				`{"price":"-1.5","title":"=HYPERLINK(1)"}` + "\n"},
@@ -70,14 +70,14 @@ func TestFormats(t *testing.T) {
 				",,\"Two\nlines\",,,https://a.example/2\n" +
 				`,1.50,true,"[1,""x""]",,` + "\n" + ",-1.5,'=HYPERLINK(1),,'@x,\n"},
 		"csv with fields, a mark and formulas": {export.Options{Format: export.CSV, BOM: true,
-			Unguarded: true, Fields: []string{"title", "none"}},
+			Unguarded: true, Members: export.Members{Fields: []string{"title", "none"}}},
 			"\ufefftitle,none\n" + `"One, ""1""",` + "\n\"Two\nlines\",\ntrue,\n=HYPERLINK(1),\n"},
 	} {
 		if diff := cmp.Diff(c.want, write(t, c.o, rows...)); diff != "" {
 			t.Errorf("%s (- wanted):\n%s", name, diff)
 		}
 	}
-	if got := write(t, export.Options{Format: export.CSV, Fields: []string{"a"}}, `{"a":null}`,
+	if got := write(t, export.Options{Format: export.CSV, Members: export.Members{Fields: []string{"a"}}}, `{"a":null}`,
 		`{"a":1}`); got != "a\n\"\"\n1\n" {
 		t.Errorf("one empty cell: %q", got)
 	}
@@ -249,7 +249,7 @@ func TestSkippedRows(t *testing.T) {
 		skip := rapid.IntRange(0, len(rows)).Draw(rt, "skip")
 		for _, o := range []export.Options{{Format: export.JSONL}, {Format: export.CSV, BOM: true},
 			{Format: export.CSV, First: []string{"first"}},
-			{Format: export.CSV, Fields: []string{"b", "a"}}} {
+			{Format: export.CSV, Members: export.Members{Fields: []string{"b", "a"}}}} {
 			whole, shorter := write(t, o, rows...), o
 			shorter.Skip = int64(skip)
 			rest := write(t, shorter, rows...)

@@ -124,7 +124,7 @@ func TestSheet(t *testing.T) {
 		if diff := cmp.Diff(want, readSheet(t, write(t, o, odd()...))); diff != "" {
 			t.Errorf("%s (- wanted):\n%s", name, diff)
 		}
-		o.Fields = []string{"title", "none"}
+		o.Members = export.Members{Fields: []string{"title", "none"}}
 		if got := readSheet(t, write(t, o, odd()[:2]...)); !cmp.Equal(got,
 			[][]string{{"title", "none"}, {`One, "1"`}, {"=HYPERLINK(1)"}}) {
 			t.Errorf("%s, with fields: %q", name, got)
@@ -221,7 +221,8 @@ func TestSheetIsBounded(t *testing.T) {
 		for _, fields := range [][]string{nil, {"n"}} {
 			var out bytes.Buffer
 			err := export.Write(t.Context(), &out, parts(rows, 100), export.Options{
-				Format: export.XLSX, Fields: fields, Disk: &disk{t.TempDir(), 1 << 40}})
+				Format: export.XLSX, Members: export.Members{Fields: fields},
+				Disk: &disk{t.TempDir(), 1 << 40}})
 			if fault.CodeOf(err) != fault.ExportTooLarge || out.Len() > 0 {
 				t.Errorf("%s, fields %v: %v after %d bytes", name, fields, err, out.Len())
 			}
@@ -299,7 +300,7 @@ func TestParquet(t *testing.T) {
 		}, rows); diff != "" {
 			t.Errorf("%s (- wanted):\n%s", name, diff)
 		}
-		o.Fields = []string{"n", "none"}
+		o.Members = export.Members{Fields: []string{"n", "none"}}
 		if columns, rows = readParquet(t, write(t, o, odd()[:1]...)); !cmp.Equal(columns,
 			[]string{"n INT(64,true)", "none STRING"}) || rows[0]["n"] != int64(1) {
 			t.Errorf("%s, with fields: %v, %v", name, columns, rows)

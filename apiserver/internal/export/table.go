@@ -49,21 +49,22 @@ type keeper interface {
 }
 
 // tabulate finds the columns of rows. With fields, these are the columns. Otherwise they are First,
-// then the other members in the order in which rows first have them, the server's own (_…) last. So
-// all rows are read before the first is written, and no late column is missed. The rows are kept if
-// there is room, and read again otherwise. encode makes the text of a member's cell.
+// then the other members in the order in which rows first have them, the server's own (_…) last.
+// Members that are left out have none. So all rows are read before the first is written, and no
+// late column is missed. The rows are kept if there is room, and read again otherwise. encode makes
+// the text of a member's cell.
 func tabulate(ctx context.Context, rows Source, o Options,
 	encode func(*rowstore.Members) string, keep keeper) (*table, error) {
 	t := &table{rows: rows, skip: o.Skip, reader: newReader(o, encode)}
 	if o.Format == XLSX {
 		t.size = &sheetSize{}
 	}
-	if o.Fields == nil || o.Format == Parquet || o.Format == XLSX {
+	if o.Members.Fields == nil || o.Format == Parquet || o.Format == XLSX {
 		if err := t.look(ctx, keep); err != nil {
 			return nil, err
 		}
 	}
-	t.order = orderOf(nil, t.reader.columns, o.Fields == nil)
+	t.order = orderOf(nil, t.reader.columns, o.Members.Fields == nil)
 	t.columns = make([]column, len(t.order))
 	for discovered, place := range t.order {
 		t.columns[place] = t.reader.columns[discovered]
@@ -143,7 +144,7 @@ type reader struct {
 	grows   bool // members of rows become columns
 	typed   bool // the shapes of values are recorded
 	columns []column
-	at      map[string]int // place of a column
+	at      map[string]int // place of a column, -1 for a member that is left out
 	// members of the row before, by their written keys, and their columns, -1 for none
 	shape   []string
 	places  []int
@@ -152,13 +153,17 @@ type reader struct {
 }
 
 func newReader(o Options, encode func(*rowstore.Members) string) reader {
-	r := reader{encode: encode, most: maxColumns, grows: o.Fields == nil, at: map[string]int{}}
+	r := reader{encode: encode, most: maxColumns, grows: o.Members.Fields == nil,
+		at: map[string]int{}}
 	if o.Format == Parquet {
 		r.most, r.typed = maxTyped, true
 	}
-	names := o.Fields
+	names := o.Members.Fields
 	if names == nil {
 		names = o.First
+		for name := range o.Members.Without {
+			r.at[name] = -1
+		}
 	}
 	for _, name := range names {
 		if _, known := r.at[name]; !known {

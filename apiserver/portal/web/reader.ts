@@ -1,7 +1,7 @@
 // Rows as they are read, by cursor.
 import { signal } from "@preact/signals";
 import type { Row, RowCursorPage } from "./schema.gen";
-import { call, type Refused, rounds } from "./api";
+import { call, listNames, type Refused, rounds } from "./api";
 import { refused } from "./load";
 
 /** Which rows, in which order. */
@@ -96,6 +96,20 @@ export class RowReader {
       filters: filterOf(this.want),
       categories: category || undefined,
       sort: sort ? `${sort},${descending ? "desc" : "asc"}` : undefined };
+  }
+
+  /** A text of the filter's field that holds a number but is none, if the filter compares with a
+   * number: then it passes no such text. undefined: there is none. */
+  async uncompared(signal: AbortSignal): Promise<unknown> {
+    const { field, op, value } = this.want;
+    if (!field || (op !== "gt" && op !== "lt") || numberOf(value) === undefined) {
+      return undefined;
+    }
+    const filters = JSON.stringify({ [field]: { $regex: "[0-9]" },
+      $nor: [{ [field]: { $gte: 0 } }, { [field]: { $lt: 0 } }] });
+    const page = await call<RowCursorPage>("GET", "/api/scraper/data", { query: { ...this.query,
+      filters, sort: undefined, fields: listNames([field]), limit: 1 }, signal });
+    return page.items[0]?.[field];
   }
 
   /** Ends what is under way. */

@@ -10,6 +10,7 @@ import { address, arrive, go, place } from "./route";
 import { count, duration, Fact, money, Scraped, visible, when } from "./show";
 import { fieldsOf } from "./start";
 import { texts } from "./texts";
+import { building } from "./texts.builder";
 import { RowReader, type Wanted } from "./reader";
 
 /** The groups whose rows can be read: one's own, and those that others share. */
@@ -90,9 +91,23 @@ export function Rows(props: { group: string }) {
       again={() => reader.lookAgain()} />}
     <p role="status">{!reader.begun.value ? texts.loading : n === 0 ? texts.rowsNone
       : texts.rowsKnown(count(n), reader.more.value)}</p>
+    {n === 0 && reader.begun.value && !reader.error.value && <WhyNone reader={reader} />}
     {n > 0 && <Table reader={reader} columns={columns} again={() => { again.value++; }} />}
     {reader.cut.value && <p class="note">{texts.rowsCut}</p>}
   </>;
+}
+
+/** Why a comparison with a number finds nothing, if the field has texts in place of numbers. */
+function WhyNone(props: { reader: RowReader }) {
+  const text = useLoaded((signal) => props.reader.uncompared(signal), [props.reader]).value;
+  if (text === undefined) {
+    return null;
+  }
+  return <div class="note" role="status">
+    <p>{texts.rowsTexts} <Scraped value={text} most={100} /></p>
+    <p class="hint">{texts.rowsTextsHow(building.rules.CURRENCY_CONVERT!,
+      building.rules.REGEX_CLEAN!)}</p>
+  </div>;
 }
 
 const formats = ["csv", "xlsx", "jsonl", "parquet"];
@@ -166,7 +181,6 @@ function Choice(props: { want: Wanted; fields: string[]; hidden: Set<string>;
     }
     ask({ hide: listNames([...off]) });
   };
-  const shown = fields.filter((f) => !hidden.has(f));
   return <div class="choice">
     <Filter key={`${want.field} ${want.op} ${want.value}`} want={want} fields={fields} />
     <div class="filter">
@@ -188,7 +202,8 @@ function Choice(props: { want: Wanted; fields: string[]; hidden: Set<string>;
       <Menu name={texts.exported}>
         <ul class="links">{formats.map((format) => <li key={format}>
           <a download href={apiAddress("/api/scraper/data/export", { ...reader.query, format,
-            fields: hidden.size > 0 ? listNames(shown) : undefined })}>
+            // Rows that were not read yet may have fields that nobody has seen.
+            without: hidden.size > 0 ? listNames([...hidden]) : undefined })}>
             {format}</a></li>)}</ul></Menu>
     </div>
   </div>;

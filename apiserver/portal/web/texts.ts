@@ -162,6 +162,13 @@ export const texts = {
   rowsOfScraper: "Only the rows of one scraper.",
   rowsOfAll: "Show all rows",
   rowsNone: "No rows match.",
+  rowsTexts: "“More than” and “less than” compare numbers. This field has values that are text, "
+    + "such as",
+  rowsTextsHow: (convert: string, clean: string) => "A rule turns such text into numbers, in a new "
+    + `field, from the next run on. You choose it where you pick the fields. “${convert}” reads `
+    + `prices; both currencies may be the same. “${clean}” removes what does not belong to the `
+    + "number. If page bodies are kept, the API and the command line re-extract past runs with the "
+    + "rule, for free.",
   rowsRegion: "Rows. Scroll for more. The arrow keys move from row to row.",
   rowsAgain: "Reload",
   rowsKnown: (n: string, more: boolean) => more ? `${so(n, "row")} read so far; there are more`

@@ -4170,17 +4170,20 @@ type SvcGetDataParams struct {
 	GroupId   *string `form:"groupId,omitempty" json:"groupId,omitempty"`
 	JobId     *string `form:"jobId,omitempty" json:"jobId,omitempty"`
 
-	// IsLastRun Only rows of each scraper's newest run; a deleted scraper has none
+	// IsLastRun Only each scraper's newest run; a deleted scraper has none
 	IsLastRun *bool `form:"isLastRun,omitempty" json:"isLastRun,omitempty"`
 
-	// Categories Only rows in any of these categories of the group, by id or name. Repeated, or separated by commas as in csv; at most 20. With filters, rows must match both.
+	// Categories Only rows in any of these categories, by id or name. Repeated, or separated by commas as in csv; at most 20. With filters, rows must match both.
 	Categories *[]string `form:"categories,omitempty" json:"categories,omitempty"`
 
-	// Filters JSON filter: {"price":{"$gt":10}}
+	// Filters JSON: {"price":{"$gt":10}}
 	Filters *string `form:"filters,omitempty" json:"filters,omitempty"`
 
-	// Fields Only these members of each row; repeated, or separated by commas as in csv: name,"Price, EUR"
+	// Fields Only these members: name,"Price, EUR". Repeated, or separated by commas as in csv.
 	Fields *[]string `form:"fields,omitempty" json:"fields,omitempty"`
+
+	// Without Instead of fields: all members but these
+	Without *[]string `form:"without,omitempty" json:"without,omitempty"`
 
 	// Sort One field, then asc or desc: price,desc. Default: in the order in which rows were stored.
 	Sort  *string `form:"sort,omitempty" json:"sort,omitempty"`
@@ -4189,7 +4192,7 @@ type SvcGetDataParams struct {
 	// Skip Rows to skip; only with sort
 	Skip *int64 `form:"skip,omitempty" json:"skip,omitempty"`
 
-	// Cursor nextCursor of the previous page, with all other parameters but limit, skip and fields unchanged
+	// Cursor nextCursor of the previous page; only limit, skip, fields and without may differ
 	Cursor *string `form:"cursor,omitempty" json:"cursor,omitempty"`
 }
 
@@ -4225,17 +4228,20 @@ type SvcExportDataParams struct {
 	GroupId   *string `form:"groupId,omitempty" json:"groupId,omitempty"`
 	JobId     *string `form:"jobId,omitempty" json:"jobId,omitempty"`
 
-	// IsLastRun Only rows of each scraper's newest run; a deleted scraper has none
+	// IsLastRun Only each scraper's newest run; a deleted scraper has none
 	IsLastRun *bool `form:"isLastRun,omitempty" json:"isLastRun,omitempty"`
 
-	// Categories Only rows in any of these categories of the group, by id or name. Repeated, or separated by commas as in csv; at most 20. With filters, rows must match both.
+	// Categories Only rows in any of these categories, by id or name. Repeated, or separated by commas as in csv; at most 20. With filters, rows must match both.
 	Categories *[]string `form:"categories,omitempty" json:"categories,omitempty"`
 
-	// Filters JSON filter: {"price":{"$gt":10}}
+	// Filters JSON: {"price":{"$gt":10}}
 	Filters *string `form:"filters,omitempty" json:"filters,omitempty"`
 
-	// Fields Only these members of each row; repeated, or separated by commas as in csv: name,"Price, EUR"
+	// Fields Only these members: name,"Price, EUR". Repeated, or separated by commas as in csv.
 	Fields *[]string `form:"fields,omitempty" json:"fields,omitempty"`
+
+	// Without Instead of fields: all members but these
+	Without *[]string `form:"without,omitempty" json:"without,omitempty"`
 
 	// Sort One field, then asc or desc: price,desc. Default: in the order in which rows were stored.
 	Sort   *string                    `form:"sort,omitempty" json:"sort,omitempty"`
@@ -4267,17 +4273,20 @@ type SvcKeepExportParams struct {
 	GroupId   *string `form:"groupId,omitempty" json:"groupId,omitempty"`
 	JobId     *string `form:"jobId,omitempty" json:"jobId,omitempty"`
 
-	// IsLastRun Only rows of each scraper's newest run; a deleted scraper has none
+	// IsLastRun Only each scraper's newest run; a deleted scraper has none
 	IsLastRun *bool `form:"isLastRun,omitempty" json:"isLastRun,omitempty"`
 
-	// Categories Only rows in any of these categories of the group, by id or name. Repeated, or separated by commas as in csv; at most 20. With filters, rows must match both.
+	// Categories Only rows in any of these categories, by id or name. Repeated, or separated by commas as in csv; at most 20. With filters, rows must match both.
 	Categories *[]string `form:"categories,omitempty" json:"categories,omitempty"`
 
-	// Filters JSON filter: {"price":{"$gt":10}}
+	// Filters JSON: {"price":{"$gt":10}}
 	Filters *string `form:"filters,omitempty" json:"filters,omitempty"`
 
-	// Fields Only these members of each row; repeated, or separated by commas as in csv: name,"Price, EUR"
+	// Fields Only these members: name,"Price, EUR". Repeated, or separated by commas as in csv.
 	Fields *[]string `form:"fields,omitempty" json:"fields,omitempty"`
+
+	// Without Instead of fields: all members but these
+	Without *[]string `form:"without,omitempty" json:"without,omitempty"`
 
 	// Sort One field, then asc or desc: price,desc. Default: in the order in which rows were stored.
 	Sort   *string                    `form:"sort,omitempty" json:"sort,omitempty"`
@@ -4326,13 +4335,13 @@ type SvcGetGroupDataParams struct {
 	// Sort A field, then asc or desc: price,desc. scrapedAt means _scrapedAt. Default: newest first.
 	Sort *[]string `form:"sort,omitempty" json:"sort,omitempty"`
 
-	// Categories Only rows in any of these categories of the group, by id or name. Repeated, or separated by commas as in csv; at most 20. With filters, rows must match both.
+	// Categories Only rows in any of these categories, by id or name. Repeated, or separated by commas as in csv; at most 20. With filters, rows must match both.
 	Categories *[]string `form:"categories,omitempty" json:"categories,omitempty"`
 
-	// Filters JSON filter: {"price":{"$gt":10}}
+	// Filters JSON: {"price":{"$gt":10}}
 	Filters *string `form:"filters,omitempty" json:"filters,omitempty"`
 
-	// IsLastRun Only rows of each scraper's newest run; a deleted scraper has none
+	// IsLastRun Only each scraper's newest run; a deleted scraper has none
 	IsLastRun *bool `form:"isLastRun,omitempty" json:"isLastRun,omitempty"`
 
 	// ScraperId Only rows of this scraper
@@ -4364,13 +4373,13 @@ type SvcGetGroupDataClientParams struct {
 	// Sort A field, then asc or desc: price,desc. scrapedAt means _scrapedAt. Default: newest first.
 	Sort *[]string `form:"sort,omitempty" json:"sort,omitempty"`
 
-	// Categories Only rows in any of these categories of the group, by id or name. Repeated, or separated by commas as in csv; at most 20. With filters, rows must match both.
+	// Categories Only rows in any of these categories, by id or name. Repeated, or separated by commas as in csv; at most 20. With filters, rows must match both.
 	Categories *[]string `form:"categories,omitempty" json:"categories,omitempty"`
 
-	// Filters JSON filter: {"price":{"$gt":10}}
+	// Filters JSON: {"price":{"$gt":10}}
 	Filters *string `form:"filters,omitempty" json:"filters,omitempty"`
 
-	// IsLastRun Only rows of each scraper's newest run; a deleted scraper has none
+	// IsLastRun Only each scraper's newest run; a deleted scraper has none
 	IsLastRun *bool `form:"isLastRun,omitempty" json:"isLastRun,omitempty"`
 
 	// ScraperId Only rows of this scraper
@@ -4379,10 +4388,10 @@ type SvcGetGroupDataClientParams struct {
 
 // SvcDownloadGroupDataParams defines parameters for SvcDownloadGroupData.
 type SvcDownloadGroupDataParams struct {
-	// Categories Only rows in any of these categories of the group, by id or name. Repeated, or separated by commas as in csv; at most 20. With filters, rows must match both.
+	// Categories Only rows in any of these categories, by id or name. Repeated, or separated by commas as in csv; at most 20. With filters, rows must match both.
 	Categories *[]string `form:"categories,omitempty" json:"categories,omitempty"`
 
-	// Filters JSON filter: {"price":{"$gt":10}}
+	// Filters JSON: {"price":{"$gt":10}}
 	Filters *string                           `form:"filters,omitempty" json:"filters,omitempty"`
 	Format  *SvcDownloadGroupDataParamsFormat `form:"format,omitempty" json:"format,omitempty"`
 
@@ -5530,7 +5539,7 @@ type ClientInterface interface {
 
 	// SvcGetData Reads all rows, page by page, by cursor
 	//
-	// Rows come in the order in which they were stored, unless sort names a field. A read sees the rows that existed when it began; rows stored later need a new read. A cursor is refused once rows that it reads are deleted. A page of large rows may have fewer than limit although more follow. If a scraper had runs in several groups, its rows come group by group, unless sorted. When sorted by a field, numbers and numeric text come first. Other text follows by code point (its first 256 bytes), then booleans, then other values. Rows with null or without the field come last in either direction. Equal rows stay in the order in which they were stored. Sorting scans all rows for each of the first two pages, and then once for each 50,000 rows. Other pages are cheap within two minutes of the previous one. To reach a distant page, use skip.
+	// Rows come in the order in which they were stored, unless sort names a field. A read sees the rows that existed when it began; rows stored later need a new read. A cursor is refused once rows that it reads are deleted. A page of large rows may have fewer than limit although more follow. If a scraper had runs in several groups, its rows come group by group, unless sorted. If nothing matches because text such as 10.50 € is not compared with numbers, the header Shoal-Reason says so. When sorted by a field, numbers and numeric text come first. Other text follows by code point (its first 256 bytes), then booleans, then other values. Rows with null or without the field come last in either direction. Equal rows stay in the order in which they were stored. Sorting scans all rows for each of the first two pages, and then once for each 50,000 rows. Other pages are cheap within two minutes of the previous one. To reach a distant page, use skip.
 	//
 	// Corresponds with GET /api/scraper/data (the `SvcGetData` operationId).
 	SvcGetData(ctx context.Context, params *SvcGetDataParams, reqEditors ...RequestEditorFn) (*http.Response, error)
@@ -5544,7 +5553,7 @@ type ClientInterface interface {
 
 	// SvcExportData Returns any number of rows as one file
 	//
-	// The call counts as one call, and as an open stream while it is sent. As in GET /api/scraper/data, rows come in the order in which they were stored, or by sort. They are as of the call. A sorted file scans all rows once for each 50,000 of them. jsonl has each row as stored, one per line. In other formats, columns are the configured fields in their order, then others in order of first appearance. Columns that the server adds (_…) come last. With fields, the columns are exactly those. An interrupted answer ends without its last chunk. If the connection of a csv or jsonl is lost, the rest need not be read from the beginning. Repeat the call with the header Shoal-Cursor of the answer as cursor, and the number of whole rows that arrived as skip. A row of a csv may have line breaks within quotes, and its header is no row. The answer is the rest of the same file: rows as of the first call, in the same columns, without a header. With skip 0 it is the whole file. The cursor is refused with invalid_cursor if rows of the file are gone, or if configured fields or a category were changed. No cell holds a formula. xlsx has one sheet called data, with at most 100,000 rows and 256 MiB of rows; more gives export_too_large. In xlsx, text is cut at 32,767 characters, and control characters that a sheet cannot hold are replaced. Numbers of more than 15 digits become text. A parquet column has the type of all its values: text, boolean, 64-bit integer or double. If that would change a value, and for objects and arrays, the column is JSON. parquet has at most 2,000 columns, the other formats 16,384.
+	// The call counts as one call, and as an open stream while it is sent. As in GET /api/scraper/data, rows come in the order in which they were stored, or by sort. They are as of the call. A sorted file scans all rows once for each 50,000 of them. jsonl has each row as stored, one per line. In other formats, columns are the configured fields in their order, then others in order of first appearance. Columns that the server adds (_…) come last. With fields, the columns are exactly those; without leaves columns out. An interrupted answer ends without its last chunk. If the connection of a csv or jsonl is lost, the rest need not be read from the beginning. Repeat the call with the header Shoal-Cursor of the answer as cursor, and the number of whole rows that arrived as skip. A row of a csv may have line breaks within quotes, and its header is no row. The answer is the rest of the same file: rows as of the first call, in the same columns, without a header. With skip 0 it is the whole file. The cursor is refused with invalid_cursor if rows of the file are gone, or if configured fields or a category were changed. No cell holds a formula. xlsx has one sheet called data, with at most 100,000 rows and 256 MiB of rows; more gives export_too_large. In xlsx, text is cut at 32,767 characters, and control characters that a sheet cannot hold are replaced. Numbers of more than 15 digits become text. A parquet column has the type of all its values: text, boolean, 64-bit integer or double. If that would change a value, and for objects and arrays, the column is JSON. parquet has at most 2,000 columns, the other formats 16,384.
 	//
 	// Corresponds with GET /api/scraper/data/export (the `SvcExportData` operationId).
 	SvcExportData(ctx context.Context, params *SvcExportDataParams, reqEditors ...RequestEditorFn) (*http.Response, error)
@@ -5586,7 +5595,7 @@ type ClientInterface interface {
 
 	// SvcGetGroupData Reads a group's rows by page
 	//
-	// Access: read. Rate class: read.
+	// If nothing matches because text such as 10.50 € is not compared with numbers, the header Shoal-Reason says so.
 	//
 	// Corresponds with GET /api/scraper/data/group/{id} (the `SvcGetGroupData` operationId).
 	SvcGetGroupData(ctx context.Context, id string, params *SvcGetGroupDataParams, reqEditors ...RequestEditorFn) (*http.Response, error)
@@ -5632,7 +5641,7 @@ type ClientInterface interface {
 
 	// SvcGetGroupDataClient Reads a group's rows by page, with every scraped text marked as data
 	//
-	// Each text becomes an object that says where it was scraped. It is cut at 2,000 characters. Control characters except tabs and line breaks are removed, and so are those that override the writing direction. Otherwise texts are unchanged. Numbers, booleans, null and members that begin with _ stay as they are.
+	// Each text becomes an object that says where it was scraped. It is cut at 2,000 characters. Control characters except tabs and line breaks are removed, and so are those that override the writing direction. Otherwise texts are unchanged. If nothing matches because text such as 10.50 € is not compared with numbers, the header Shoal-Reason says so. Numbers, booleans, null and members that begin with _ stay as they are.
 	//
 	// Corresponds with GET /api/scraper/data/group/{id}/client (the `SvcGetGroupDataClient` operationId).
 	SvcGetGroupDataClient(ctx context.Context, id string, params *SvcGetGroupDataClientParams, reqEditors ...RequestEditorFn) (*http.Response, error)
@@ -7341,7 +7350,7 @@ func (c *Client) SvcDeleteRunData(ctx context.Context, params *SvcDeleteRunDataP
 
 // SvcGetData Reads all rows, page by page, by cursor
 //
-// Rows come in the order in which they were stored, unless sort names a field. A read sees the rows that existed when it began; rows stored later need a new read. A cursor is refused once rows that it reads are deleted. A page of large rows may have fewer than limit although more follow. If a scraper had runs in several groups, its rows come group by group, unless sorted. When sorted by a field, numbers and numeric text come first. Other text follows by code point (its first 256 bytes), then booleans, then other values. Rows with null or without the field come last in either direction. Equal rows stay in the order in which they were stored. Sorting scans all rows for each of the first two pages, and then once for each 50,000 rows. Other pages are cheap within two minutes of the previous one. To reach a distant page, use skip.
+// Rows come in the order in which they were stored, unless sort names a field. A read sees the rows that existed when it began; rows stored later need a new read. A cursor is refused once rows that it reads are deleted. A page of large rows may have fewer than limit although more follow. If a scraper had runs in several groups, its rows come group by group, unless sorted. If nothing matches because text such as 10.50 € is not compared with numbers, the header Shoal-Reason says so. When sorted by a field, numbers and numeric text come first. Other text follows by code point (its first 256 bytes), then booleans, then other values. Rows with null or without the field come last in either direction. Equal rows stay in the order in which they were stored. Sorting scans all rows for each of the first two pages, and then once for each 50,000 rows. Other pages are cheap within two minutes of the previous one. To reach a distant page, use skip.
 //
 // Corresponds with GET /api/scraper/data (the `SvcGetData` operationId).
 func (c *Client) SvcGetData(ctx context.Context, params *SvcGetDataParams, reqEditors ...RequestEditorFn) (*http.Response, error) {
@@ -7375,7 +7384,7 @@ func (c *Client) SvcDiffRuns(ctx context.Context, params *SvcDiffRunsParams, req
 
 // SvcExportData Returns any number of rows as one file
 //
-// The call counts as one call, and as an open stream while it is sent. As in GET /api/scraper/data, rows come in the order in which they were stored, or by sort. They are as of the call. A sorted file scans all rows once for each 50,000 of them. jsonl has each row as stored, one per line. In other formats, columns are the configured fields in their order, then others in order of first appearance. Columns that the server adds (_…) come last. With fields, the columns are exactly those. An interrupted answer ends without its last chunk. If the connection of a csv or jsonl is lost, the rest need not be read from the beginning. Repeat the call with the header Shoal-Cursor of the answer as cursor, and the number of whole rows that arrived as skip. A row of a csv may have line breaks within quotes, and its header is no row. The answer is the rest of the same file: rows as of the first call, in the same columns, without a header. With skip 0 it is the whole file. The cursor is refused with invalid_cursor if rows of the file are gone, or if configured fields or a category were changed. No cell holds a formula. xlsx has one sheet called data, with at most 100,000 rows and 256 MiB of rows; more gives export_too_large. In xlsx, text is cut at 32,767 characters, and control characters that a sheet cannot hold are replaced. Numbers of more than 15 digits become text. A parquet column has the type of all its values: text, boolean, 64-bit integer or double. If that would change a value, and for objects and arrays, the column is JSON. parquet has at most 2,000 columns, the other formats 16,384.
+// The call counts as one call, and as an open stream while it is sent. As in GET /api/scraper/data, rows come in the order in which they were stored, or by sort. They are as of the call. A sorted file scans all rows once for each 50,000 of them. jsonl has each row as stored, one per line. In other formats, columns are the configured fields in their order, then others in order of first appearance. Columns that the server adds (_…) come last. With fields, the columns are exactly those; without leaves columns out. An interrupted answer ends without its last chunk. If the connection of a csv or jsonl is lost, the rest need not be read from the beginning. Repeat the call with the header Shoal-Cursor of the answer as cursor, and the number of whole rows that arrived as skip. A row of a csv may have line breaks within quotes, and its header is no row. The answer is the rest of the same file: rows as of the first call, in the same columns, without a header. With skip 0 it is the whole file. The cursor is refused with invalid_cursor if rows of the file are gone, or if configured fields or a category were changed. No cell holds a formula. xlsx has one sheet called data, with at most 100,000 rows and 256 MiB of rows; more gives export_too_large. In xlsx, text is cut at 32,767 characters, and control characters that a sheet cannot hold are replaced. Numbers of more than 15 digits become text. A parquet column has the type of all its values: text, boolean, 64-bit integer or double. If that would change a value, and for objects and arrays, the column is JSON. parquet has at most 2,000 columns, the other formats 16,384.
 //
 // Corresponds with GET /api/scraper/data/export (the `SvcExportData` operationId).
 func (c *Client) SvcExportData(ctx context.Context, params *SvcExportDataParams, reqEditors ...RequestEditorFn) (*http.Response, error) {
@@ -7477,7 +7486,7 @@ func (c *Client) SvcDownloadKeptExport(ctx context.Context, id string, params *S
 
 // SvcGetGroupData Reads a group's rows by page
 //
-// Access: read. Rate class: read.
+// If nothing matches because text such as 10.50 € is not compared with numbers, the header Shoal-Reason says so.
 //
 // Corresponds with GET /api/scraper/data/group/{id} (the `SvcGetGroupData` operationId).
 func (c *Client) SvcGetGroupData(ctx context.Context, id string, params *SvcGetGroupDataParams, reqEditors ...RequestEditorFn) (*http.Response, error) {
@@ -7583,7 +7592,7 @@ func (c *Client) SvcPreviewDeleteCategory(ctx context.Context, id string, catego
 
 // SvcGetGroupDataClient Reads a group's rows by page, with every scraped text marked as data
 //
-// Each text becomes an object that says where it was scraped. It is cut at 2,000 characters. Control characters except tabs and line breaks are removed, and so are those that override the writing direction. Otherwise texts are unchanged. Numbers, booleans, null and members that begin with _ stay as they are.
+// Each text becomes an object that says where it was scraped. It is cut at 2,000 characters. Control characters except tabs and line breaks are removed, and so are those that override the writing direction. Otherwise texts are unchanged. If nothing matches because text such as 10.50 € is not compared with numbers, the header Shoal-Reason says so. Numbers, booleans, null and members that begin with _ stay as they are.
 //
 // Corresponds with GET /api/scraper/data/group/{id}/client (the `SvcGetGroupDataClient` operationId).
 func (c *Client) SvcGetGroupDataClient(ctx context.Context, id string, params *SvcGetGroupDataClientParams, reqEditors ...RequestEditorFn) (*http.Response, error) {
@@ -11366,6 +11375,18 @@ func NewSvcGetDataRequest(server string, params *SvcGetDataParams) (*http.Reques
 
 		}
 
+		if params.Without != nil {
+
+			if queryFrag, err := runtime.StyleParamWithOptions("form", true, "without", *params.Without, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationQuery, Type: "array", Format: ""}); err != nil {
+				return nil, err
+			} else {
+				for _, qp := range strings.Split(queryFrag, "&") {
+					rawQueryFragments = append(rawQueryFragments, qp)
+				}
+			}
+
+		}
+
 		if params.Sort != nil {
 
 			if queryFrag, err := runtime.StyleParamWithOptions("form", true, "sort", *params.Sort, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationQuery, Type: "string", Format: ""}); err != nil {
@@ -11658,6 +11679,18 @@ func NewSvcExportDataRequest(server string, params *SvcExportDataParams) (*http.
 
 		}
 
+		if params.Without != nil {
+
+			if queryFrag, err := runtime.StyleParamWithOptions("form", true, "without", *params.Without, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationQuery, Type: "array", Format: ""}); err != nil {
+				return nil, err
+			} else {
+				for _, qp := range strings.Split(queryFrag, "&") {
+					rawQueryFragments = append(rawQueryFragments, qp)
+				}
+			}
+
+		}
+
 		if params.Sort != nil {
 
 			if queryFrag, err := runtime.StyleParamWithOptions("form", true, "sort", *params.Sort, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationQuery, Type: "string", Format: ""}); err != nil {
@@ -11886,6 +11919,18 @@ func NewSvcKeepExportRequest(server string, params *SvcKeepExportParams) (*http.
 		if params.Fields != nil {
 
 			if queryFrag, err := runtime.StyleParamWithOptions("form", true, "fields", *params.Fields, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationQuery, Type: "array", Format: ""}); err != nil {
+				return nil, err
+			} else {
+				for _, qp := range strings.Split(queryFrag, "&") {
+					rawQueryFragments = append(rawQueryFragments, qp)
+				}
+			}
+
+		}
+
+		if params.Without != nil {
+
+			if queryFrag, err := runtime.StyleParamWithOptions("form", true, "without", *params.Without, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationQuery, Type: "array", Format: ""}); err != nil {
 				return nil, err
 			} else {
 				for _, qp := range strings.Split(queryFrag, "&") {
@@ -17712,7 +17757,7 @@ type ClientWithResponsesInterface interface {
 
 	// SvcGetDataWithResponse Reads all rows, page by page, by cursor
 	//
-	// Rows come in the order in which they were stored, unless sort names a field. A read sees the rows that existed when it began; rows stored later need a new read. A cursor is refused once rows that it reads are deleted. A page of large rows may have fewer than limit although more follow. If a scraper had runs in several groups, its rows come group by group, unless sorted. When sorted by a field, numbers and numeric text come first. Other text follows by code point (its first 256 bytes), then booleans, then other values. Rows with null or without the field come last in either direction. Equal rows stay in the order in which they were stored. Sorting scans all rows for each of the first two pages, and then once for each 50,000 rows. Other pages are cheap within two minutes of the previous one. To reach a distant page, use skip.
+	// Rows come in the order in which they were stored, unless sort names a field. A read sees the rows that existed when it began; rows stored later need a new read. A cursor is refused once rows that it reads are deleted. A page of large rows may have fewer than limit although more follow. If a scraper had runs in several groups, its rows come group by group, unless sorted. If nothing matches because text such as 10.50 € is not compared with numbers, the header Shoal-Reason says so. When sorted by a field, numbers and numeric text come first. Other text follows by code point (its first 256 bytes), then booleans, then other values. Rows with null or without the field come last in either direction. Equal rows stay in the order in which they were stored. Sorting scans all rows for each of the first two pages, and then once for each 50,000 rows. Other pages are cheap within two minutes of the previous one. To reach a distant page, use skip.
 	//
 	// Returns a wrapper object for the known response body format(s).
 	//
@@ -17730,7 +17775,7 @@ type ClientWithResponsesInterface interface {
 
 	// SvcExportDataWithResponse Returns any number of rows as one file
 	//
-	// The call counts as one call, and as an open stream while it is sent. As in GET /api/scraper/data, rows come in the order in which they were stored, or by sort. They are as of the call. A sorted file scans all rows once for each 50,000 of them. jsonl has each row as stored, one per line. In other formats, columns are the configured fields in their order, then others in order of first appearance. Columns that the server adds (_…) come last. With fields, the columns are exactly those. An interrupted answer ends without its last chunk. If the connection of a csv or jsonl is lost, the rest need not be read from the beginning. Repeat the call with the header Shoal-Cursor of the answer as cursor, and the number of whole rows that arrived as skip. A row of a csv may have line breaks within quotes, and its header is no row. The answer is the rest of the same file: rows as of the first call, in the same columns, without a header. With skip 0 it is the whole file. The cursor is refused with invalid_cursor if rows of the file are gone, or if configured fields or a category were changed. No cell holds a formula. xlsx has one sheet called data, with at most 100,000 rows and 256 MiB of rows; more gives export_too_large. In xlsx, text is cut at 32,767 characters, and control characters that a sheet cannot hold are replaced. Numbers of more than 15 digits become text. A parquet column has the type of all its values: text, boolean, 64-bit integer or double. If that would change a value, and for objects and arrays, the column is JSON. parquet has at most 2,000 columns, the other formats 16,384.
+	// The call counts as one call, and as an open stream while it is sent. As in GET /api/scraper/data, rows come in the order in which they were stored, or by sort. They are as of the call. A sorted file scans all rows once for each 50,000 of them. jsonl has each row as stored, one per line. In other formats, columns are the configured fields in their order, then others in order of first appearance. Columns that the server adds (_…) come last. With fields, the columns are exactly those; without leaves columns out. An interrupted answer ends without its last chunk. If the connection of a csv or jsonl is lost, the rest need not be read from the beginning. Repeat the call with the header Shoal-Cursor of the answer as cursor, and the number of whole rows that arrived as skip. A row of a csv may have line breaks within quotes, and its header is no row. The answer is the rest of the same file: rows as of the first call, in the same columns, without a header. With skip 0 it is the whole file. The cursor is refused with invalid_cursor if rows of the file are gone, or if configured fields or a category were changed. No cell holds a formula. xlsx has one sheet called data, with at most 100,000 rows and 256 MiB of rows; more gives export_too_large. In xlsx, text is cut at 32,767 characters, and control characters that a sheet cannot hold are replaced. Numbers of more than 15 digits become text. A parquet column has the type of all its values: text, boolean, 64-bit integer or double. If that would change a value, and for objects and arrays, the column is JSON. parquet has at most 2,000 columns, the other formats 16,384.
 	//
 	// Returns a wrapper object for the known response body format(s).
 	//
@@ -17784,7 +17829,7 @@ type ClientWithResponsesInterface interface {
 
 	// SvcGetGroupDataWithResponse Reads a group's rows by page
 	//
-	// Access: read. Rate class: read.
+	// If nothing matches because text such as 10.50 € is not compared with numbers, the header Shoal-Reason says so.
 	//
 	// Returns a wrapper object for the known response body format(s).
 	//
@@ -17838,7 +17883,7 @@ type ClientWithResponsesInterface interface {
 
 	// SvcGetGroupDataClientWithResponse Reads a group's rows by page, with every scraped text marked as data
 	//
-	// Each text becomes an object that says where it was scraped. It is cut at 2,000 characters. Control characters except tabs and line breaks are removed, and so are those that override the writing direction. Otherwise texts are unchanged. Numbers, booleans, null and members that begin with _ stay as they are.
+	// Each text becomes an object that says where it was scraped. It is cut at 2,000 characters. Control characters except tabs and line breaks are removed, and so are those that override the writing direction. Otherwise texts are unchanged. If nothing matches because text such as 10.50 € is not compared with numbers, the header Shoal-Reason says so. Numbers, booleans, null and members that begin with _ stay as they are.
 	//
 	// Returns a wrapper object for the known response body format(s).
 	//
@@ -25560,7 +25605,7 @@ func (c *ClientWithResponses) SvcDeleteRunDataWithResponse(ctx context.Context, 
 
 // SvcGetDataWithResponse Reads all rows, page by page, by cursor
 //
-// Rows come in the order in which they were stored, unless sort names a field. A read sees the rows that existed when it began; rows stored later need a new read. A cursor is refused once rows that it reads are deleted. A page of large rows may have fewer than limit although more follow. If a scraper had runs in several groups, its rows come group by group, unless sorted. When sorted by a field, numbers and numeric text come first. Other text follows by code point (its first 256 bytes), then booleans, then other values. Rows with null or without the field come last in either direction. Equal rows stay in the order in which they were stored. Sorting scans all rows for each of the first two pages, and then once for each 50,000 rows. Other pages are cheap within two minutes of the previous one. To reach a distant page, use skip.
+// Rows come in the order in which they were stored, unless sort names a field. A read sees the rows that existed when it began; rows stored later need a new read. A cursor is refused once rows that it reads are deleted. A page of large rows may have fewer than limit although more follow. If a scraper had runs in several groups, its rows come group by group, unless sorted. If nothing matches because text such as 10.50 € is not compared with numbers, the header Shoal-Reason says so. When sorted by a field, numbers and numeric text come first. Other text follows by code point (its first 256 bytes), then booleans, then other values. Rows with null or without the field come last in either direction. Equal rows stay in the order in which they were stored. Sorting scans all rows for each of the first two pages, and then once for each 50,000 rows. Other pages are cheap within two minutes of the previous one. To reach a distant page, use skip.
 //
 // Returns a wrapper object for the known response body format(s).
 //
@@ -25590,7 +25635,7 @@ func (c *ClientWithResponses) SvcDiffRunsWithResponse(ctx context.Context, param
 
 // SvcExportDataWithResponse Returns any number of rows as one file
 //
-// The call counts as one call, and as an open stream while it is sent. As in GET /api/scraper/data, rows come in the order in which they were stored, or by sort. They are as of the call. A sorted file scans all rows once for each 50,000 of them. jsonl has each row as stored, one per line. In other formats, columns are the configured fields in their order, then others in order of first appearance. Columns that the server adds (_…) come last. With fields, the columns are exactly those. An interrupted answer ends without its last chunk. If the connection of a csv or jsonl is lost, the rest need not be read from the beginning. Repeat the call with the header Shoal-Cursor of the answer as cursor, and the number of whole rows that arrived as skip. A row of a csv may have line breaks within quotes, and its header is no row. The answer is the rest of the same file: rows as of the first call, in the same columns, without a header. With skip 0 it is the whole file. The cursor is refused with invalid_cursor if rows of the file are gone, or if configured fields or a category were changed. No cell holds a formula. xlsx has one sheet called data, with at most 100,000 rows and 256 MiB of rows; more gives export_too_large. In xlsx, text is cut at 32,767 characters, and control characters that a sheet cannot hold are replaced. Numbers of more than 15 digits become text. A parquet column has the type of all its values: text, boolean, 64-bit integer or double. If that would change a value, and for objects and arrays, the column is JSON. parquet has at most 2,000 columns, the other formats 16,384.
+// The call counts as one call, and as an open stream while it is sent. As in GET /api/scraper/data, rows come in the order in which they were stored, or by sort. They are as of the call. A sorted file scans all rows once for each 50,000 of them. jsonl has each row as stored, one per line. In other formats, columns are the configured fields in their order, then others in order of first appearance. Columns that the server adds (_…) come last. With fields, the columns are exactly those; without leaves columns out. An interrupted answer ends without its last chunk. If the connection of a csv or jsonl is lost, the rest need not be read from the beginning. Repeat the call with the header Shoal-Cursor of the answer as cursor, and the number of whole rows that arrived as skip. A row of a csv may have line breaks within quotes, and its header is no row. The answer is the rest of the same file: rows as of the first call, in the same columns, without a header. With skip 0 it is the whole file. The cursor is refused with invalid_cursor if rows of the file are gone, or if configured fields or a category were changed. No cell holds a formula. xlsx has one sheet called data, with at most 100,000 rows and 256 MiB of rows; more gives export_too_large. In xlsx, text is cut at 32,767 characters, and control characters that a sheet cannot hold are replaced. Numbers of more than 15 digits become text. A parquet column has the type of all its values: text, boolean, 64-bit integer or double. If that would change a value, and for objects and arrays, the column is JSON. parquet has at most 2,000 columns, the other formats 16,384.
 //
 // Returns a wrapper object for the known response body format(s).
 //
@@ -25680,7 +25725,7 @@ func (c *ClientWithResponses) SvcDownloadKeptExportWithResponse(ctx context.Cont
 
 // SvcGetGroupDataWithResponse Reads a group's rows by page
 //
-// Access: read. Rate class: read.
+// If nothing matches because text such as 10.50 € is not compared with numbers, the header Shoal-Reason says so.
 //
 // Returns a wrapper object for the known response body format(s).
 //
@@ -25770,7 +25815,7 @@ func (c *ClientWithResponses) SvcPreviewDeleteCategoryWithResponse(ctx context.C
 
 // SvcGetGroupDataClientWithResponse Reads a group's rows by page, with every scraped text marked as data
 //
-// Each text becomes an object that says where it was scraped. It is cut at 2,000 characters. Control characters except tabs and line breaks are removed, and so are those that override the writing direction. Otherwise texts are unchanged. Numbers, booleans, null and members that begin with _ stay as they are.
+// Each text becomes an object that says where it was scraped. It is cut at 2,000 characters. Control characters except tabs and line breaks are removed, and so are those that override the writing direction. Otherwise texts are unchanged. If nothing matches because text such as 10.50 € is not compared with numbers, the header Shoal-Reason says so. Numbers, booleans, null and members that begin with _ stay as they are.
 //
 // Returns a wrapper object for the known response body format(s).
 //

@@ -468,6 +468,7 @@ def svc_get_data(
     categories: list[str] | None = None,
     filters: str | None = None,
     fields: list[str] | None = None,
+    without: list[str] | None = None,
     sort: str | None = None,
     limit: int | None = None,
     skip: int | None = None,
@@ -475,7 +476,7 @@ def svc_get_data(
 ) -> schemas.RowCursorPage:
     """Reads all rows, page by page, by cursor
 
-    Rows come in the order in which they were stored, unless sort names a field. A read sees the rows that existed when it began; rows stored later need a new read. A cursor is refused once rows that it reads are deleted. A page of large rows may have fewer than limit although more follow. If a scraper had runs in several groups, its rows come group by group, unless sorted. When sorted by a field, numbers and numeric text come first. Other text follows by code point (its first 256 bytes), then booleans, then other values. Rows with null or without the field come last in either direction. Equal rows stay in the order in which they were stored. Sorting scans all rows for each of the first two pages, and then once for each 50,000 rows. Other pages are cheap within two minutes of the previous one. To reach a distant page, use skip.
+    Rows come in the order in which they were stored, unless sort names a field. A read sees the rows that existed when it began; rows stored later need a new read. A cursor is refused once rows that it reads are deleted. A page of large rows may have fewer than limit although more follow. If a scraper had runs in several groups, its rows come group by group, unless sorted. If nothing matches because text such as 10.50 € is not compared with numbers, the header Shoal-Reason says so. When sorted by a field, numbers and numeric text come first. Other text follows by code point (its first 256 bytes), then booleans, then other values. Rows with null or without the field come last in either direction. Equal rows stay in the order in which they were stored. Sorting scans all rows for each of the first two pages, and then once for each 50,000 rows. Other pages are cheap within two minutes of the previous one. To reach a distant page, use skip.
     """
     return result
 
@@ -542,6 +543,7 @@ def svc_keep_export(
     categories: list[str] | None = None,
     filters: str | None = None,
     fields: list[str] | None = None,
+    without: list[str] | None = None,
     sort: str | None = None,
     format: str | None = None,
     limit: int | None = None,
@@ -591,7 +593,7 @@ def svc_get_group_data(
 ) -> schemas.RowPage:
     """Reads a group's rows by page
 
-    Access: read. Rate class: read.
+    If nothing matches because text such as 10.50 € is not compared with numbers, the header Shoal-Reason says so.
     """
     return result
 
@@ -658,7 +660,7 @@ def svc_get_group_data_client(
 ) -> schemas.SanitizedRowPage:
     """Reads a group's rows by page, with every scraped text marked as data
 
-    Each text becomes an object that says where it was scraped. It is cut at 2,000 characters. Control characters except tabs and line breaks are removed, and so are those that override the writing direction. Otherwise texts are unchanged. Numbers, booleans, null and members that begin with _ stay as they are.
+    Each text becomes an object that says where it was scraped. It is cut at 2,000 characters. Control characters except tabs and line breaks are removed, and so are those that override the writing direction. Otherwise texts are unchanged. If nothing matches because text such as 10.50 € is not compared with numbers, the header Shoal-Reason says so. Numbers, booleans, null and members that begin with _ stay as they are.
     """
     return result
 

@@ -20,6 +20,7 @@ type RowQuery struct {
 	Filters string   // JSON, "" for all
 	Sort    string   // a field, then asc or desc; "": as stored
 	Fields  []string // lists of members, as the API reads them: only these; nil: all
+	Without []string // lists of members that are left out; not with Fields
 	Limit   int64    // most rows, 0 for all
 }
 
@@ -75,23 +76,23 @@ func (visit lines) Write(rows []byte) (int, error) {
 // openRows begins the answer of an export, or of its rest.
 func (c *Client) openRows(ctx context.Context, q RowQuery, f File,
 	from rest) (*http.Response, error) {
-	query := url.Values{"format": {f.Format}}
-	for name, value := range map[string]string{"jobId": q.JobID, "scraperId": q.ScraperID,
-		"groupId": q.GroupID, "filters": q.Filters, "sort": q.Sort, "cursor": from.cursor} {
+	query := q.values()
+	query.Set("format", f.Format)
+	for name, value := range map[string]string{"sort": q.Sort, "cursor": from.cursor} {
 		if value != "" {
 			query.Set(name, value)
 		}
 	}
-	for name, set := range map[string]bool{"isLastRun": q.LastRun, "bom": f.BOM} {
-		if set {
-			query.Set(name, "true")
-		}
+	if f.BOM {
+		query.Set("bom", "true")
 	}
 	if f.Unguarded {
 		query.Set("guard", "false")
 	}
-	if len(q.Fields) > 0 {
-		query["fields"] = q.Fields
+	for name, list := range map[string][]string{"fields": q.Fields, "without": q.Without} {
+		if len(list) > 0 {
+			query[name] = list
+		}
 	}
 	for name, n := range map[string]int64{"limit": q.Limit, "skip": from.skip} {
 		if n > 0 {
@@ -99,4 +100,28 @@ func (c *Client) openRows(ctx context.Context, q RowQuery, f File,
 		}
 	}
 	return c.open(ctx, "/api/scraper/data/export", query)
+}
+
+// values are the parameters that select rows.
+func (q RowQuery) values() url.Values {
+	query := url.Values{}
+	for name, value := range map[string]string{"jobId": q.JobID, "scraperId": q.ScraperID,
+		"groupId": q.GroupID, "filters": q.Filters} {
+		if value != "" {
+			query.Set(name, value)
+		}
+	}
+	if q.LastRun {
+		query.Set("isLastRun", "true")
+	}
+	return query
+}
+
+// WhyNone asks why no row matches; "" if the server does not say.
+func (c *Client) WhyNone(ctx context.Context, q RowQuery) (string, error) {
+	query := q.values()
+	query.Set("limit", "1")
+	var page Answer[json.RawMessage]
+	err := c.get(ctx, "/api/scraper/data", query, &page)
+	return page.Reason, err
 }

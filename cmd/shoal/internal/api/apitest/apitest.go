@@ -238,6 +238,8 @@ func (f *Server) answer(r *http.Request, name string, body []byte) any {
 			f.groups = append(f.groups, saved)
 		}
 		return saved
+	case "GET /api/scraper/data":
+		return map[string]any{"items": []any{}, "nextCursor": nil, "hasMore": false}
 	case "GET /api/scraper/data/diff":
 		return map[string]any{"key": []string{"sku"}, "summary": map[string]int{"added": 1,
 			"removed": 1, "changed": 1, "unchanged": 40}}

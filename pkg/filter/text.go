@@ -21,7 +21,7 @@ func ParseNumber(text string) (float64, bool) {
 	return number, err == nil
 }
 
-// mostShort is the most digits of a short number: a float64 has all of these exactly.
+// mostShort is the most bytes of a short number: a float64 has so many digits exactly.
 const mostShort = 15
 
 // powers are those of ten that a short number is divided by. Quotients of exact numbers are rounded
@@ -32,6 +32,9 @@ var powers = [mostShort]float64{1, 1e1, 1e2, 1e3, 1e4, 1e5, 1e6, 1e7, 1e8, 1e9, 
 // parseShort parses digits with at most one point between them. Most numbers are so, and nothing
 // needs to look at them twice. False: the text is another number, or none.
 func parseShort(text string) (float64, bool) {
+	if text == "" || len(text) > mostShort {
+		return 0, false
+	}
 	whole, point := uint64(0), -1
 	for n := range len(text) {
 		switch c := text[n]; {
@@ -43,10 +46,7 @@ func parseShort(text string) (float64, bool) {
 			return 0, false
 		}
 	}
-	switch {
-	case text == "" || len(text) > mostShort:
-		return 0, false
-	case point < 0:
+	if point < 0 {
 		return float64(whole), true
 	}
 	return float64(whole) / powers[len(text)-1-point], true

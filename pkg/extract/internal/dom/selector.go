@@ -25,7 +25,7 @@ type Selector struct {
 	// every match's start tag contains one of them, unless it is written with &#; empty if unknown
 	needles []string
 	start   string // every match's tag begins with this, in any case; or ""
-	upper   string // the first two bytes of start, the letter in upper case
+	rare    int    // where start has the letter that pages have least
 }
 
 // selectorList matches an element that any of its selectors matches.
@@ -122,8 +122,7 @@ func CompileSelector(css string, patterns *pattern.Total) (*Selector, error) {
 		s.needles = append(s.needles, needle)
 	}
 	if s.needles == nil {
-		s.start = list.startOf()
-		s.upper = strings.ToUpper(s.start[:min(2, len(s.start))])
+		s.start, s.rare = list.startOf()
 	}
 	return s, nil
 }
@@ -288,19 +287,22 @@ func (c *compound) needle() (needle string) {
 	return needle
 }
 
-// onlyAsTags are elements that only a tag with their name creates.
-var onlyAsTags = []string{"base", "link", "meta"}
+// onlyAsTags are the beginnings of elements that only a tag with their name creates. Each has the
+// place of the letter that pages have least.
+var onlyAsTags = map[string]int{"<base": 1, "<link": 4, "<meta": 1}
 
-// startOf returns how every match's tag begins, in any case; "" if unknown.
-func (l selectorList) startOf() string {
+// startOf returns how every match's tag begins, in any case, and where this has its rarest letter.
+// It returns "" if unknown.
+func (l selectorList) startOf() (string, int) {
 	if len(l) != 1 {
-		return ""
+		return "", 0
 	}
-	c := &l[0].compounds[0]
-	if !slices.Contains(onlyAsTags, c.name) {
-		return ""
+	start := "<" + l[0].compounds[0].name
+	rare, known := onlyAsTags[start]
+	if !known {
+		return "", 0
 	}
-	return "<" + c.name
+	return start, rare
 }
 
 // mayBeNamed says whether a page may write the character as a named reference.

@@ -188,25 +188,28 @@ func (b *builder) findStart(known int, s *Selector) int {
 	if at := b.next[known]; at >= b.pos {
 		return at
 	}
-	at := len(b.s)
-	lower, upper := s.start[1], s.upper[1]
-	for i := b.pos; i < len(b.s); i++ { // one pass for both cases
-		next := strings.IndexByte(b.s[i:], '<')
+	lower := s.start[s.rare]
+	at := b.findByLetter(s, lower, len(b.s))
+	b.next[known] = b.findByLetter(s, lower-'a'+'A', at)
+	return b.next[known]
+}
+
+// findByLetter returns where the next tag before end begins with s.start, or end. It looks for the
+// rarest letter, written as given: a page has several times as many "<".
+func (b *builder) findByLetter(s *Selector, letter byte, end int) int {
+	for i := b.pos + s.rare; i < end; i++ {
+		next := strings.IndexByte(b.s[i:end], letter)
 		if next < 0 {
 			break
 		}
 		i += next
-		end := i + len(s.start)
-		if end > len(b.s) {
-			break
-		}
-		if c := b.s[i+1]; (c == lower || c == upper) && strings.EqualFold(b.s[i:end], s.start) {
-			at = i
-			break
+		from := i - s.rare
+		until := min(from+len(s.start), len(b.s))
+		if b.s[from] == '<' && strings.EqualFold(b.s[from:until], s.start) {
+			return from
 		}
 	}
-	b.next[known] = at
-	return at
+	return end
 }
 
 // isEnough says whether the rest of the page can no longer change the first matches or their

@@ -25,16 +25,16 @@ TOOLED   := 'Browser|OtherClients'
 # Tests that do one thing after the other, and the guards, which ask a fetcher for one forbidden address after the other. They
 # compute: the race detector takes four times as long over them, and sees what it sees in the tests beside them.
 LONE     := ./apiserver ./apiserver/agents ./apiserver/api/runs ./apiserver/api/uploads ./apiserver/internal/export ./apiserver/internal/operation ./apiserver/internal/reconcile ./cmd/shoal ./cmd/shoal/internal/trail ./controlplane/internal/leadership ./controlplane/internal/state ./fetcher ./fetcher/internal/llm ./ingest ./pkg/rowstore/clickhouse ./pkg/rowstore/sqlite
-LONELY   := '^Test(TheDescriptionIsEnforced|EveryListIsBounded|EveryArgumentOfEveryTool|ContactsRefuses|RunOfAHugeGroup|KeyColumns|SheetIsBounded|ItemsTakeNoMemory|Months|MovementsAreBounded|LongLedgersAreWalked|ReferenceIsAsBuilt|HelpTeaches|ConfigIsStrict|CallFlags|OpenIDFlags|ErrorsHaveTheirExitCodes|EachDamageIsNamed|Restores|ManyDamages|DueAreFoundByIndex|YearOfSchedules|DamagedSnapshotsAreRefused|RecipesStandOnce|Guard.*|Trap.*|SchemaOfTheNextRelease|ProtectedUploadIsKilled|MergeIsKilled|MatchIsKilled|ImportIsKilledAnywhere|Sorter)$$'
+LONELY   := '^Test(TheDescriptionIsEnforced|EveryListIsBounded|EveryArgumentOfEveryTool|ContactsRefuses|RunOfAHugeGroup|KeyColumns|SheetIsBounded|ItemsTakeNoMemory|Months|MovementsAreBounded|LongLedgersAreWalked|ReferenceIsAsBuilt|HelpTeaches|ConfigIsStrict|CallFlags|OpenIDFlags|ErrorsHaveTheirExitCodes|EachDamageIsNamed|Restores|ManyDamages|DueAreFoundByIndex|YearOfSchedules|DamagedSnapshotsAreRefused|RecipesStandOnce|Guard.*|Trap.*|SchemaOfTheNextRelease|ProtectedUploadIsKilled|MergeIsKilled|MatchIsKilled|MatchIsKilledInItsTurns|ImportIsKilledAnywhere|Sorter)$$'
 # Tests of quick packages that are not quick: a commit's change is seldom what they find. .ci/run has them all.
 LONG     := '^Test(TheDescriptionIsEnforced|EveryListIsBounded|EveryArgumentOfEveryTool|EveryTypeOnHostilePages|HostileFiles|HostileOrigins.*|SheetIsBounded|RunOfAHugeGroup|EachDamageIsNamed|DueAreFoundByIndex|Guard.*|Trap.*)$$'
 # Elections of the control plane's tests are held against the clock of the machine: nothing beside them takes it away.
 ELECTING := ./controlplane
-# Short runs leave to the night the race detector for most resources of the API: they share memory by what lies below them, and
-# linking each takes longer than its tests.
-CALM     := $(if $(SHORT),/apiserver/api/,^$$)
+# Short runs leave to the night the race detector for the resources of the API, the agents' gateway and the binary: they share
+# memory by what lies below them. Linking most takes longer than their tests.
+CALM     := $(if $(SHORT),/(apiserver/api/|apiserver/agents$$|cmd/shoal$$),^$$)
 # Those that take longest come first: nothing waits for them alone in the end.
-RACED     = ./ingest ./apiserver/api/data ./apiserver/api/runs ./pkg/rowstore/sqlite \
+RACED     = ./ingest $(if $(SHORT),,./apiserver/api/data ./apiserver/api/runs) ./pkg/rowstore/sqlite \
   $$(go list ./... | grep -E '$(RACY)' | grep -vE '$(SERIAL)|$(CALM)' | grep -v '/controlplane$$')
 UNRACED   = ./e2e $$(go list ./... | grep -E '$(SERIAL)|$(CALM)'; go list ./... | grep -vE '$(RACY)')
 
@@ -100,7 +100,7 @@ elections:
 	$(RACE) $(ELECTING)
 
 lone:
-	$(GO_TEST) $(VETTED) -short -timeout 40m -run $(LONELY) $(LONE)
+	$(GO_TEST) $(VETTED) -short -timeout 40m -run $(LONELY) $$(go list $(LONE) | grep -vE '$(CALM)')
 
 raced:
 	$(RACE) -skip $(LONELY) $(RACED)
@@ -204,13 +204,21 @@ stores:
 	$(if $(SHORT),,$(CLUSTER) -run TestCluster ./bench/measure)
 	$(CLUSTER) -p 2 ./pkg/stream/kafka ./pkg/rowstore/clickhouse # each stops its own service alone
 
+# Long tests of the cluster that take turns in short runs: a third of them has each commit, chosen as the kill points are.
+TURN_1 := RollingUpgrade
+TURN_2 := PlannedMoves|HostsOfALostFetcherMove
+TURN_3 := StalledRowStore|Histories
+empty  :=
+turns   = $(subst $(empty) $(empty),|,$(strip $(foreach turn,$(filter-out $(firstword $(subst /, ,$(CRASH_SHARE))),1 2 3),$(TURN_$(turn)))))
+NOT_NOW = $(if $(and $(SHORT),$(CRASH_SHARE)),-skip '^Test($(turns))$$')
+
 # Crashes of all that the row store has a part in, and what it makes of rows. What copies data directories is for SQLite alone.
 CRASHES := $(CLUSTER) ./e2e -clickhouse $(CLICKHOUSE_URL) -run
 # Short runs share their machine, and leave to the night that hosts of a lost fetcher move within 15 s.
 STAND_STILL := $(if $(SHORT),,-stand-still 15s)
 endtoend:
 	$(CLUSTER) ./testkit/netns
-	$(CLUSTER) ./e2e/cluster $(STAND_STILL)
+	$(CLUSTER) $(NOT_NOW) ./e2e/cluster $(STAND_STILL)
 	$(CRASHES) 'Test(ResultsAreThoseOfTheGolden|CrashesOf(Uploads|Retention))$$'
 
 ## crash-stores: kills on ClickHouse in what make cluster leaves out of it; services as there

@@ -76,6 +76,27 @@ func TestWhatIsLeftToLoneIsRun(t *testing.T) {
 	}
 }
 
+// TestTurnsAreTests: what takes turns in CI are tests of the cluster, each in one turn.
+func TestTurnsAreTests(t *testing.T) {
+	var called []string
+	for _, s := range sources(t) {
+		for _, d := range s.file.Decls {
+			if f, ok := d.(*ast.FuncDecl); ok && s.dir == "e2e/cluster" {
+				called = append(called, f.Name.Name)
+			}
+		}
+	}
+	seen := map[string]bool{}
+	for _, turn := range []string{"TURN_1", "TURN_2", "TURN_3"} {
+		for name := range strings.SplitSeq(madeOf(t, turn), "|") {
+			if !slices.Contains(called, "Test"+name) || seen[name] {
+				t.Errorf("%s names %s, which is no test or has another turn", turn, name)
+			}
+			seen[name] = true
+		}
+	}
+}
+
 // madeOf returns a variable of the Makefile.
 func madeOf(t *testing.T, name string) string {
 	t.Helper()

@@ -2,6 +2,7 @@ package ingest
 
 import (
 	"fmt"
+	"math/rand/v2"
 	"strings"
 	"testing"
 	"time"
@@ -118,18 +119,25 @@ func BenchmarkSumManyRows(b *testing.B) {
 	}
 }
 
-// BenchmarkSumListing is BenchmarkSumRows for a page of a shop's list.
+// BenchmarkSumListing is BenchmarkSumRows for pages of a shop's list. Their rows differ, and no
+// processor can learn them.
 func BenchmarkSumListing(b *testing.B) {
-	var rows [][]byte
-	for n := range 24 {
-		rows = append(rows, fmt.Appendf(nil, `{"title":"Lamp of oak, model %d","price":"%d.95",`+
-			`"url":"https://shop.example/products/lamp-%d","image":"https://img.example/%d/%d.jpg",`+
-			`"rating":"4.%d","brand":"Lumen %d","stock":"In stock","sku":"L-%06d"}`,
-			n, 10+n*7%50, n, n*31, n*977, n%10, n%3, n*7919))
+	random := rand.New(rand.NewPCG(1, 2))
+	var pages []*model.Page
+	for range 500 {
+		var p model.Page
+		for range 24 {
+			n := random.IntN(1_000_000)
+			p.Rows = append(p.Rows, fmt.Appendf(nil, `{"title":"Lamp of oak, model %d",`+
+				`"price":"%d.95","url":"https://shop.example/products/lamp-%d",`+
+				`"image":"https://img.example/%d/%d.jpg","rating":"4.%d","brand":"Lumen %d",`+
+				`"stock":"In stock","sku":"L-%06d"}`, n%97, n%500, n, n%31, n*7, n%10, n%3, n))
+		}
+		pages = append(pages, &p)
 	}
 	var sums profile.Sums
-	for b.Loop() {
-		sumRows(&model.Page{Rows: rows}, &sums)
+	for n := 0; b.Loop(); n++ {
+		sumRows(pages[n%len(pages)], &sums)
 	}
 }
 

@@ -8,7 +8,9 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"maps"
 	"net/http"
+	"strconv"
 
 	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
 	"github.com/modelcontextprotocol/go-sdk/mcp"
@@ -79,12 +81,12 @@ func (g *Gateway) handle(t *operation.Tool) mcp.ToolHandler {
 		if err != nil {
 			out = &output{Error: &failure{Problem: *operation.NewProblem(err, from.RequestID)}}
 		}
-		text, err := write(out)
+		text, err := encode(out)
 		if err != nil {
 			return nil, err
 		}
 		return &mcp.CallToolResult{IsError: out.Error != nil,
-			StructuredContent: json.RawMessage(text),
+			StructuredContent: text,
 			Content:           []mcp.Content{&mcp.TextContent{Text: string(text)}}}, nil
 	}
 }
@@ -95,12 +97,12 @@ var errNobody = errors.New("agents: a call without a caller")
 // library needs an answer to end the stream.
 var errCancelled = &jsonrpc.Error{Code: -32800, Message: "the request was cancelled"}
 
-// write encodes an answer as JSON.
-func write(out *output) ([]byte, error) {
+// encode encodes an answer, or a part of one, as JSON.
+func encode(value any) (json.RawMessage, error) {
 	var text bytes.Buffer
 	encoder := json.NewEncoder(&text)
 	encoder.SetEscapeHTML(false)
-	if err := encoder.Encode(out); err != nil {
+	if err := encoder.Encode(value); err != nil {
 		return nil, fmt.Errorf("agents: an answer: %w", err)
 	}
 	return bytes.TrimSuffix(text.Bytes(), []byte("\n")), nil
@@ -141,7 +143,7 @@ func (g *Gateway) call(ctx context.Context, t *operation.Tool, c *calling) (*out
 		err = g.wait(ctx, t, inner, out, c)
 	case t.Result != nil:
 		at.Key = c.Key
-		err = g.read(ctx, t, inner, out, at, originOf(args))
+		err = g.read(ctx, inner, out, &reading{calling: c, of: t, args: args, at: at})
 	}
 	if err == nil && t.Agents == operation.Spends && !inner.Job.IsZero() {
 		out.Cost, err = g.cost(ctx, inner.Job)
@@ -169,26 +171,61 @@ func (g *Gateway) failed(inner *operation.Inner) (*output, error) {
 }
 
 // read reads an answer, marks scraped texts, and cuts it to the budget.
-func (g *Gateway) read(ctx context.Context, t *operation.Tool, inner *operation.Inner, out *output,
-	at place, origin string) error {
+func (g *Gateway) read(ctx context.Context, inner *operation.Inner, out *output,
+	r *reading) error {
 	select {
 	case g.reading <- struct{}{}:
 		defer func() { <-g.reading }()
 	case <-ctx.Done():
 		return ctx.Err()
 	}
+	answer, err := r.take(inner)
+	if err != nil {
+		return err
+	}
+	if r.of.HasCursor() {
+		r.again = func(limit int) (json.RawMessage, error) {
+			return g.readAgain(ctx, r, out, limit)
+		}
+	}
+	return r.tell(answer, out)
+}
+
+// take reads what an operation answers, and marks scraped texts.
+func (r *reading) take(inner *operation.Inner) (json.RawMessage, error) {
 	answer, err := io.ReadAll(io.LimitReader(inner.Body, maxAnswer+1))
 	switch {
 	case err != nil:
-		return fmt.Errorf("agents: an answer: %w", err)
+		return nil, fmt.Errorf("agents: an answer: %w", err)
 	case len(answer) > maxAnswer:
-		return fault.New(fault.ExportTooLarge, "the answer is longer than %d MiB: ask for less of "+
-			"it, by size, limit or fields", maxAnswer>>20)
+		return nil, fault.New(fault.ExportTooLarge, "the answer is longer than %d MiB: ask for "+
+			"less of it, by size, limit or fields", maxAnswer>>20)
 	}
-	if answer, err = t.Mark(answer, origin); err != nil {
-		return fmt.Errorf("agents: an answer: %w", err)
+	if answer, err = r.of.Mark(answer, originOf(r.args)); err != nil {
+		return nil, fmt.Errorf("agents: an answer: %w", err)
 	}
-	return cut(t, answer, at, out)
+	return answer, nil
+}
+
+// readAgain calls the operation again, for at most so many items of its list. nil: it is refused,
+// which out says.
+func (g *Gateway) readAgain(ctx context.Context, r *reading, out *output, limit int) (
+	json.RawMessage, error) {
+	args, again := maps.Clone(r.args), r.Inside
+	args[operation.LimitArgument] = strconv.AppendInt(nil, int64(limit), 10)
+	if err := r.of.Fill(args, &again); err != nil {
+		return nil, err
+	}
+	inner := g.chain.Do(ctx, r.of.Operation, &again)
+	defer inner.Close()
+	if inner.Status >= http.StatusBadRequest {
+		refused, err := g.failed(inner)
+		if err == nil {
+			out.Error = refused.Error
+		}
+		return nil, err
+	}
+	return r.take(inner)
 }
 
 // cost returns what a run has cost so far; nil: there is no such run.

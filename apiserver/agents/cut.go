@@ -39,6 +39,7 @@ func tokensOf(text []byte) int {
 type place struct {
 	Items  int    `json:"n,omitempty"`
 	Bytes  int    `json:"b,omitempty"`
+	Seen   uint64 `json:"s,omitempty"` // hash of the last item that was told, whole or in part
 	Cursor string `json:"c,omitempty"` // the operation's own cursor
 	Key    string `json:"k,omitempty"` // so that a change is not repeated, only its answer
 	Of     uint64 `json:"h"`
@@ -81,6 +82,10 @@ func takePlace(t *operation.Tool, args map[string]json.RawMessage) (place, error
 				return at, errCursor
 			}
 			args[operation.CursorArgument] = quoted
+			delete(args, "skip") // the cursor is behind what was skipped
+		}
+		if at.Bytes > 0 && t.HasCursor() {
+			args[operation.LimitArgument] = json.RawMessage("1")
 		}
 		return at, nil
 	}
@@ -94,8 +99,12 @@ func takePlace(t *operation.Tool, args map[string]json.RawMessage) (place, error
 	return at, nil
 }
 
-var errCursor = fault.Invalid(fault.InvalidCursor, operation.CursorArgument,
-	"must be that of the answer before, with otherwise equal arguments")
+var (
+	errCursor = fault.Invalid(fault.InvalidCursor, operation.CursorArgument,
+		"must be that of the answer before, with otherwise equal arguments")
+	errChanged = fault.Invalid(fault.InvalidCursor, operation.CursorArgument,
+		"leads to an item that has changed or is gone: begin again without it")
+)
 
 // sumOf hashes the arguments, to recognize them again.
 func sumOf(args map[string]json.RawMessage) uint64 {
@@ -108,49 +117,140 @@ func sumOf(args map[string]json.RawMessage) uint64 {
 	return h.Sum64()
 }
 
-// cut puts the part of an answer that fits into out, beginning at a place.
-func cut(t *operation.Tool, answer json.RawMessage, at place, out *output) error {
-	var compact bytes.Buffer
-	if err := json.Compact(&compact, answer); err != nil {
-		return fmt.Errorf("agents: an answer: %w", err)
+// reading is an answer that is read, to be told within the budget.
+type reading struct {
+	*calling
+	of   *operation.Tool
+	args map[string]json.RawMessage
+	at   place
+	// again reads the answer anew, with fewer items of its list; nil, without an error, if it is
+	// refused. It is set if the operation has a cursor.
+	again func(limit int) (json.RawMessage, error)
+}
+
+// tell puts the part of an answer that fits into out, beginning at its place. An operation with a
+// cursor is asked for as many items as fit, so its own cursor leads on from there. Other lists are
+// cut between two items, and the next part begins behind the same item, wherever it is then.
+func (r *reading) tell(answer json.RawMessage, out *output) error {
+	answer, err := compact(answer)
+	if err != nil {
+		return err
 	}
-	answer = compact.Bytes()
-	if at.Items == 0 && at.Bytes == 0 && tokensOf(answer) <= maxTokens {
+	if r.at.Items == 0 && r.at.Bytes == 0 && tokensOf(answer) <= maxTokens {
 		out.Result = answer
 		return nil
 	}
-	a, err := split(t, answer)
+	p, err := split(r.of, answer)
 	if err != nil {
 		return fmt.Errorf("agents: an answer: %w", err)
 	}
-	list, rest := a.list, a.rest
-	if at.Items > len(list) || at.Items == len(list) && !a.listed {
-		return errCursor
+	if err := r.goBack(&p); err != nil {
+		return err
 	}
-	next, n := at, 0
-	kept, left := list[at.Items:], maxTokens-tokensOf(rest)
-	for ; n < len(kept) && at.Bytes == 0; n++ {
-		if left -= tokensOf(kept[n]) + 1; left < 0 {
-			break
-		}
+	kept := p.list[r.at.Items:]
+	n := p.countFitting(kept)
+	if r.at.Bytes > 0 || n == 0 && len(kept) > 0 {
+		return r.tellPart(kept, &p, out)
 	}
-	if n == 0 && len(kept) > 0 {
-		return cutItem(t, kept, at, out)
+	if r.again != nil && n < len(kept) {
+		return r.tellFewer(n, out)
 	}
-	if next.Items, next.Bytes = at.Items+n, 0; next.Items < len(list) {
-		out.Truncated, out.Cursor = true, goOn(t, next)
+	if at := r.at.Items + n; at < len(p.list) {
+		r.goOn(place{Items: at, Seen: nameOf(p.list[at-1])}, out)
 	}
-	out.Result, err = a.join(kept[:n], out.Truncated)
+	out.Result, err = p.join(kept[:n])
 	return err
 }
 
-// cutItem puts a part of an item's text into out, because the item alone exceeds the budget.
-func cutItem(t *operation.Tool, kept []json.RawMessage, at place, out *output) error {
-	item := kept[0]
-	if at.Bytes >= len(item) {
-		return errCursor
+// compact returns JSON without spaces.
+func compact(answer json.RawMessage) (json.RawMessage, error) {
+	var text bytes.Buffer
+	if err := json.Compact(&text, answer); err != nil {
+		return nil, fmt.Errorf("agents: an answer: %w", err)
 	}
-	part := item[at.Bytes:]
+	return text.Bytes(), nil
+}
+
+// cursorTokens is what the cursor of a part takes, at most.
+const cursorTokens = 512
+
+// countFitting returns how many items fit into an answer beside its other members.
+func (p *parts) countFitting(items []json.RawMessage) (n int) {
+	left := maxTokens - cursorTokens - tokensOf(p.rest)
+	for ; n < len(items); n++ {
+		if left -= tokensOf(items[n]) + 1; left < 0 {
+			break
+		}
+	}
+	return n
+}
+
+// goBack moves the place behind the item that was told last, or to the one that was told in part.
+// A list may have changed since.
+func (r *reading) goBack(p *parts) error {
+	at := &r.at
+	switch {
+	case at.Bytes > 0:
+		if at.Items >= len(p.list) || at.Bytes >= len(p.list[at.Items]) ||
+			xxh3.Hash(p.list[at.Items]) != at.Seen {
+			return errChanged
+		}
+	case at.Items > 0:
+		before := func(item json.RawMessage) bool { return nameOf(item) == at.Seen }
+		if at.Items > len(p.list) || !before(p.list[at.Items-1]) {
+			at.Items = slices.IndexFunc(p.list, before) + 1
+		}
+		if at.Items == 0 || !p.listed {
+			return errChanged
+		}
+	}
+	return nil
+}
+
+// nameOf hashes what an item of a list is recognized by: its id, if it has one, since its other
+// members may change. The id in a row, which is a scraped text, is none.
+func nameOf(item json.RawMessage) uint64 {
+	var named struct {
+		ID string `json:"id"`
+	}
+	if json.Unmarshal(item, &named) == nil && named.ID != "" {
+		return xxh3.HashString(named.ID)
+	}
+	return xxh3.Hash(item)
+}
+
+// tellFewer reads the answer anew, with so many items that it fits.
+func (r *reading) tellFewer(n int, out *output) error {
+	for {
+		answer, err := r.again(n)
+		if answer == nil {
+			return err
+		}
+		if answer, err = compact(answer); err != nil {
+			return err
+		}
+		p, err := split(r.of, answer)
+		if err != nil {
+			return fmt.Errorf("agents: an answer: %w", err)
+		}
+		if tokensOf(answer) <= maxTokens {
+			out.Result = answer
+			if next := p.next(); next != "" {
+				r.goOn(place{Cursor: next}, out)
+			}
+			return nil
+		}
+		// Other items than before come first.
+		if n = min(n-1, p.countFitting(p.list)); n == 0 {
+			return r.tellPart(p.list, &p, out)
+		}
+	}
+}
+
+// tellPart puts a part of an item's text into out, because the item alone exceeds the budget.
+func (r *reading) tellPart(kept []json.RawMessage, p *parts, out *output) error {
+	item := kept[0]
+	part := item[r.at.Bytes:]
 	most := maxTokens / 2 // quotes within it become two characters
 	end := len(part)
 	for tokensOf(part[:end]) > most {
@@ -159,24 +259,36 @@ func cutItem(t *operation.Tool, kept []json.RawMessage, at place, out *output) e
 	for end < len(part) && !utf8.RuneStart(part[end]) {
 		end--
 	}
-	next := at
-	if next.Bytes += end; next.Bytes == len(item) {
-		next.Items, next.Bytes = at.Items+1, 0
-	}
 	out.Part = string(part[:end])
-	if next.Bytes > 0 || len(kept) > 1 {
-		out.Truncated, out.Cursor = true, goOn(t, next)
+	next := place{Items: r.at.Items, Bytes: r.at.Bytes + end, Seen: xxh3.Hash(item)}
+	switch {
+	case next.Bytes < len(item):
+		next.Cursor = r.at.Cursor
+	case r.again != nil && len(kept) == 1: // the operation's cursor leads on
+		next = place{Cursor: p.next()}
+	default:
+		next = place{Items: r.at.Items + 1, Seen: nameOf(item)}
+	}
+	if next.Bytes > 0 || next.Cursor != "" || next.Items > 0 && len(kept) > 1 {
+		r.goOn(next, out)
 	}
 	return nil
 }
 
-// goOn returns the cursor of the next part. It returns "" if another call would cost again or
-// change something.
-func goOn(t *operation.Tool, next place) string {
-	if t.Agents != operation.Reads && next.Key == "" {
-		return ""
+// cached is the argument with which a call that costs answers again what it answered last.
+const cached = "useCache"
+
+// goOn says in out that there is more, and how to get it. There is no cursor if another call would
+// cost again or change something.
+func (r *reading) goOn(next place, out *output) {
+	out.Truncated = true
+	next.Key, next.Of = r.at.Key, r.at.Of
+	switch {
+	case r.of.Agents == operation.Reads, next.Key != "", string(r.args[cached]) == "true":
+		out.Cursor = next.String()
+	case r.of.Input.Properties[cached] != nil:
+		out.Reason = "repeat the call with useCache: true and read on by its cursors, at no cost"
 	}
-	return next.String()
 }
 
 // parts are an answer's list and the rest of it. An answer without a list counts as one item.
@@ -206,35 +318,40 @@ func split(t *operation.Tool, answer json.RawMessage) (parts, error) {
 	}
 	delete(members, t.List)
 	var err error
-	if a.rest, err = json.Marshal(members); tokensOf(a.rest) > maxTokens/2 {
+	if a.rest, err = encode(members); tokensOf(a.rest) > maxTokens/2 {
 		return whole, err
 	}
 	return a, err
 }
 
-// join is the inverse of split. If items are left out, it drops the operation's own cursor, which
-// would skip them.
-func (a *parts) join(items []json.RawMessage, more bool) (json.RawMessage, error) {
-	if !a.listed {
+// next returns the operation's own cursor; "": none.
+func (p *parts) next() (cursor string) {
+	var members struct {
+		NextCursor string `json:"nextCursor"`
+	}
+	_ = json.Unmarshal(p.rest, &members) // an answer that is a list has none
+	return members.NextCursor
+}
+
+// join is the inverse of split.
+func (p *parts) join(items []json.RawMessage) (json.RawMessage, error) {
+	if !p.listed {
 		return items[0], nil
 	}
 	if items == nil {
 		items = []json.RawMessage{}
 	}
-	if a.name == "" {
-		return json.Marshal(items)
+	if p.name == "" {
+		return encode(items)
 	}
 	var members map[string]json.RawMessage
-	if err := json.Unmarshal(a.rest, &members); err != nil {
+	if err := json.Unmarshal(p.rest, &members); err != nil {
 		return nil, err
 	}
-	if more {
-		delete(members, "nextCursor")
-	}
-	list, err := json.Marshal(items)
+	list, err := encode(items)
 	if err != nil {
 		return nil, err
 	}
-	members[a.name] = list
-	return json.Marshal(members)
+	members[p.name] = list
+	return encode(members)
 }

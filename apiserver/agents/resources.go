@@ -105,7 +105,7 @@ func (g *Gateway) readBy(t *operation.Tool, argument string) mcp.ResourceHandler
 			return nil, &jsonrpc.Error{Code: jsonrpc.CodeInternalError,
 				Message: string(failed.Code) + ": " + failed.Detail}
 		}
-		text, err := write(out)
+		text, err := encode(out)
 		if err != nil {
 			return nil, err
 		}

@@ -45,6 +45,8 @@ type argument struct {
 const (
 	KeyArgument    = "idempotencyKey"
 	CursorArgument = "cursor"
+	// LimitArgument is the most items of an answer, of each operation with a cursor of its own.
+	LimitArgument = "limit"
 	// bodyArgument is a body that is not an object of known members.
 	bodyArgument = "body"
 )

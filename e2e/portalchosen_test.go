@@ -130,3 +130,46 @@ func TestPortalMakesFreeNames(t *testing.T) {
 	}
 	v.ends()
 }
+
+// TestPortalDoesOnceOverReloads: what was sent, and whose answer is lost, is done once, although a
+// person reloads the page and does it once more.
+func TestPortalDoesOnceOverReloads(t *testing.T) {
+	t.Parallel()
+	v := newVisit(t, false)
+	v.before(meddling)
+	v.beginsWith("http://shop.example/list/1\nhttp://shop.example/list/2")
+	v.sees(`document.querySelector("#in-group")`)
+	v.chooses("in-group", "new")
+	v.enters("new-group", "Lamps")
+	again := func(part string, press func()) {
+		t.Helper()
+		v.meddles("lose(%q)", part)
+		press()
+		v.sees(`document.querySelector("main .trouble")`)
+		v.do(chromedp.Reload())
+		v.sees(`document.querySelector("main h1") && !document.querySelector("main .trouble")`)
+		press()
+	}
+	again("PUT /api/scraper/group", func() {
+		v.sees(`document.querySelector("#new-group")?.value === "Lamps" &&
+			document.querySelector(".card button")`)
+		v.clicks(".card button")
+	})
+	v.sees(`document.querySelector("#cap")`)
+	again("POST /api/scraper/url-list-run", func() {
+		v.sees(`document.querySelector("#cap")`)
+		v.presses("Launch")
+	})
+	v.sees(`location.pathname.startsWith("/portal/runs/")`)
+	v.sees(`document.querySelector(".state.completed, .state.success")`)
+	v.goes("/runs", `document.querySelectorAll("table.runs tbody tr").length === 1`)
+	v.goes("/groups", `[...document.querySelectorAll("main tbody tr")].filter(row =>
+		row.innerText.includes("Lamps")).length === 1`)
+
+	// What is done with intent once more is done once more.
+	v.goes("/runs", `document.querySelector("table.runs a")`)
+	v.clicks("table.runs a")
+	v.runsAgain()
+	v.goes("/runs", `document.querySelectorAll("table.runs tbody tr").length === 2`)
+	v.ends()
+}

@@ -1,5 +1,6 @@
 // The API, as the portal calls it. No rule of the product is here: what is refused is told.
 import type { Problem, ProblemItem, Scraper, ScraperCursorPage } from "./schema.gen";
+import { begin, end } from "./sent";
 import { pause } from "./show";
 import { texts } from "./texts";
 import { sentence, told } from "./words";
@@ -105,14 +106,14 @@ export async function call<T>(method: string, path: string, options: Options = {
   if (said !== undefined || options.type) {
     headers["Content-Type"] = options.type ?? "application/json";
   }
+  const to = apiAddress(path, options.query);
+  const what = [method, to, said].join(" ");
   if (options.key) {
-    headers["Idempotency-Key"] = options.key;
+    headers["Idempotency-Key"] = begin(what, options.key);
   }
   let answer: Response;
   try {
-    answer = await fetch(apiAddress(path, options.query), { method, headers,
-      body: said,
-      signal: options.signal });
+    answer = await fetch(to, { method, headers, body: said, signal: options.signal });
   } catch (error) {
     if (options.signal?.aborted) {
       throw error;
@@ -123,13 +124,20 @@ export async function call<T>(method: string, path: string, options: Options = {
     signIn();
   }
   if (!answer.ok) {
-    throw await refusal(answer);
+    const why = await refusal(answer);
+    if (options.key && !why.unknown) {
+      end(what);
+    }
+    throw why;
   }
   const text = await answer.text(); // some that succeed say nothing
   const value = text === "" ? undefined : JSON.parse(text, options.exact ? exact : undefined);
   if (answer.status === 202 && options.soFar) {
     options.soFar(value);
     return call(method, path, options);
+  }
+  if (options.key) {
+    end(what);
   }
   return value as T;
 }

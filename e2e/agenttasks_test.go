@@ -150,21 +150,9 @@ func (w *worker) crawlAgain() {
 }
 
 func (w *worker) compare() {
-	seen := map[string]int{}
-	for _, job := range w.jobs {
-		read := w.call("svc_get_data", args{"jobId": job, "limit": 1000,
-			"fields": []string{"sku", "price"}})
-		for i := range read.count("result", "items") {
-			seen[read.text("result", "items", i, "sku", "content")+" "+
-				read.text("result", "items", i, "price", "content")]++
-		}
-	}
-	for row, runs := range seen {
-		if runs != len(w.jobs) {
-			w.t.Errorf("%s is in %d runs", row, runs)
-		}
-	}
-	w.want("rows", len(seen), len(w.urls))
+	diff := w.call("svc_diff_runs", args{"from": w.jobs[0], "to": w.jobs[1], "key": "sku"})
+	w.want("changes", diff.count("result", "items"), 0)
+	w.want("equal rows", diff.at("result", "summary", "unchanged"), len(w.urls))
 }
 
 func (w *worker) costs() {

@@ -27,9 +27,9 @@ const (
 	maxReading = 8
 )
 
-// Cost is the charge of the run that a call launched, so far.
+// Cost is the charge of the run that a call launched, so far, or of the runs of a group together.
 type Cost struct {
-	JobID         ids.ID `json:"jobId"`
+	JobID         ids.ID `json:"jobId,omitzero"` // of one run
 	ChargedMicros int64  `json:"chargedMicros"`
 }
 
@@ -133,7 +133,7 @@ func (g *Gateway) call(ctx context.Context, t *operation.Tool, c *calling) (*out
 	inner := g.chain.Do(ctx, t.Operation, &c.Inside)
 	defer inner.Close()
 	out := &output{Reason: inner.Reason}
-	if inner.Status == http.StatusAccepted { // the same key waits on (decision 66)
+	if t.Later && inner.Status == http.StatusAccepted { // the same key waits on (decision 66)
 		out.Unfinished, out.Key = true, c.Key
 	}
 	switch {
@@ -145,8 +145,8 @@ func (g *Gateway) call(ctx context.Context, t *operation.Tool, c *calling) (*out
 		at.Key = c.Key
 		err = g.read(ctx, inner, out, &reading{calling: c, of: t, args: args, at: at})
 	}
-	if err == nil && t.Agents == operation.Spends && !inner.Job.IsZero() {
-		out.Cost, err = g.cost(ctx, inner.Job)
+	if err == nil && t.Agents == operation.Spends && out.Error == nil {
+		out.Cost, err = g.cost(ctx, inner.Job, out.Result)
 	}
 	return out, err
 }
@@ -201,7 +201,8 @@ func (r *reading) take(inner *operation.Inner) (json.RawMessage, error) {
 		return nil, fault.New(fault.ExportTooLarge, "the answer is longer than %d MiB: ask for "+
 			"less of it, by size, limit or fields", maxAnswer>>20)
 	}
-	if answer, err = r.of.Mark(answer, originOf(r.args)); err != nil {
+	origin := cmp.Or(inner.Origin, originOf(r.args))
+	if answer, err = r.of.Mark(answer, origin); err != nil {
 		return nil, fmt.Errorf("agents: an answer: %w", err)
 	}
 	return answer, nil
@@ -228,14 +229,25 @@ func (g *Gateway) readAgain(ctx context.Context, r *reading, out *output, limit 
 	return r.take(inner)
 }
 
-// cost returns what a run has cost so far; nil: there is no such run.
-func (g *Gateway) cost(ctx context.Context, job ids.ID) (*Cost, error) {
-	run, err := g.history.Run(ctx, g.client.View(), job)
-	if err != nil {
-		return nil, fmt.Errorf("agents: what run %s costs: %w", job, err)
+// cost returns what the run that a call made has cost so far, or the runs of a group that its
+// answer names. A call without a run, answered from what is kept, costs nothing.
+func (g *Gateway) cost(ctx context.Context, job ids.ID, answer json.RawMessage) (*Cost, error) {
+	cost := &Cost{JobID: job}
+	var made struct{ Jobs []struct{ JobID ids.ID } }
+	switch {
+	case !job.IsZero():
+		made.Jobs = append(made.Jobs, struct{ JobID ids.ID }{job})
+	case isObject(answer):
+		_ = json.Unmarshal(answer, &made) // most answers name no runs
 	}
-	if run == nil {
-		return nil, nil
+	for _, job := range made.Jobs {
+		run, err := g.history.Run(ctx, g.client.View(), job.JobID)
+		if err != nil {
+			return nil, fmt.Errorf("agents: what run %s costs: %w", job.JobID, err)
+		}
+		if run != nil {
+			cost.ChargedMicros += run.Charged
+		}
 	}
-	return &Cost{JobID: job, ChargedMicros: run.Charged}, nil
+	return cost, nil
 }

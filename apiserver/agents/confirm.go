@@ -3,6 +3,7 @@ package agents
 import (
 	"context"
 	"encoding/json"
+	"fmt"
 	"strconv"
 	"strings"
 	"time"
@@ -36,7 +37,7 @@ func (g *Gateway) confirm(ctx context.Context, t *operation.Tool, c *calling,
 	args map[string]json.RawMessage) error {
 	request := c.asks
 	if request == nil || t.Agents != operation.Spends && t.Agents != operation.Destroys &&
-		!arranges(g.client.View(), c.Outer.Customer, args) || g.isAnswered(t, c) {
+		g.effects(c, args) == "" || g.isAnswered(t, c) {
 		return nil
 	}
 	agent := request.Session.InitializeParams()
@@ -84,6 +85,64 @@ func (g *Gateway) isAnswered(t *operation.Tool, c *calling) bool {
 	claim := g.client.View().Claim(c.Outer.Customer, t.ID, c.Key)
 	return claim != nil && claim.Done &&
 		claim.Expires > g.clock.Now().Add(confirmWithin).UnixMilli()
+}
+
+// effects says what a call that neither costs nor destroys by itself brings about later; "":
+// nothing of that kind.
+func (g *Gateway) effects(c *calling, args map[string]json.RawMessage) (said string) {
+	view, customer := g.client.View(), c.Outer.Customer
+	if arranges(view, customer, args) {
+		said = " It will start runs on its own from now on. Each run costs, with no cap but the " +
+			"balance."
+	}
+	if kept := forgets(view, customer, args); kept > 0 {
+		said += fmt.Sprintf(" From now on only the newest %d runs keep their rows. Those of "+
+			"others are deleted, which cannot be undone.", kept)
+	}
+	return said
+}
+
+// forgets returns how many of the newest runs keep their rows after a call, if fewer than before;
+// 0: no fewer.
+func forgets(view *client.View, customer string, args map[string]json.RawMessage) (kept int) {
+	var said struct {
+		ID             ids.ID
+		GroupRef       ids.ID
+		RetentionCount *int
+		Config         *model.ScraperConfig
+	}
+	for name, into := range map[string]any{"id": &said.ID, "groupRef": &said.GroupRef,
+		"retentionCount": &said.RetentionCount, "config": &said.Config} {
+		_ = json.Unmarshal(args[name], into) // it may be missing; the operation refuses another
+	}
+	fewer := func(s *client.Scraper, after int) {
+		if before := client.Retained(view, s); after > 0 && (before == 0 || after < before) {
+			kept = after
+		}
+	}
+	if group := view.Group(said.ID); group != nil && group.Customer == customer {
+		if said.RetentionCount != nil {
+			view.GroupScrapers(group.ID, func(s *client.Scraper) bool {
+				fewer(s, *said.RetentionCount)
+				return kept == 0
+			})
+		}
+		return kept
+	}
+	s := view.Scraper(said.ID)
+	if s == nil || s.Customer != customer ||
+		said.RetentionCount == nil && said.Config == nil && said.GroupRef.IsZero() {
+		return 0
+	}
+	changed := *s
+	if !said.GroupRef.IsZero() {
+		changed.Group, changed.Spec.Config = said.GroupRef, said.Config
+	}
+	if said.RetentionCount != nil {
+		changed.Spec.Config = &model.ScraperConfig{RetentionCount: said.RetentionCount}
+	}
+	fewer(s, client.Retained(view, &changed))
+	return kept
 }
 
 // arranges reports whether a call makes something start automatically from now on: by its own

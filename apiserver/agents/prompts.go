@@ -2,10 +2,14 @@ package agents
 
 import (
 	"context"
+	"regexp"
+	"slices"
 	"strings"
 
 	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
 	"github.com/modelcontextprotocol/go-sdk/mcp"
+
+	"shoal.dev/shoal/apiserver/internal/operation"
 )
 
 // lesson is a prompt: it tells a model how to do a typical job with Shoal.
@@ -46,9 +50,9 @@ func lessons() []lesson {
 			[]string{"scraper The scraper's id or name"},
 			"Compare the newest two completed runs of {scraper}. Find the scraper with " +
 				"svc_list_scrapers, and its runs with svc_list_scraper_jobs and filters of " +
-				"scraperId and state COMPLETED. Read the rows of each with svc_get_data and jobId. " +
-				"Match rows by an id, an address or a title. Say what was added, removed " +
-				"and changed." + rest},
+				"scraperId and state COMPLETED. Call svc_diff_runs with the older one as from, the " +
+				"newer one as to, and as key a field that tells rows apart, such as an id, an " +
+				"address or a title. Say what was added, removed and changed." + rest},
 	}
 }
 
@@ -63,6 +67,49 @@ func (g *Gateway) addPrompts() {
 		}
 		g.server.AddPrompt(prompt, l.give)
 	}
+}
+
+// teach leaves out what names a tool that the caller may not call.
+func (g *Gateway) teach(next mcp.MethodHandler) mcp.MethodHandler {
+	return func(ctx context.Context, method string, request mcp.Request) (mcp.Result, error) {
+		result, err := next(ctx, method, request)
+		from, _ := callerOf(request)
+		if err != nil || from == nil {
+			return result, err
+		}
+		switch result := result.(type) {
+		case *mcp.InitializeResult:
+			result.Instructions = g.instruct(from)
+		case *mcp.DiscoverResult:
+			result.Instructions = g.instruct(from)
+		case *mcp.ListPromptsResult:
+			mayNot := map[string]bool{}
+			for _, l := range lessons() {
+				mayNot[l.name] = g.namesHidden(l.text, from)
+			}
+			result.Prompts = slices.DeleteFunc(result.Prompts, func(p *mcp.Prompt) bool {
+				return mayNot[p.Name]
+			})
+		}
+		return result, nil
+	}
+}
+
+// instruct returns the instructions for a caller.
+func (g *Gateway) instruct(from *operation.Caller) string {
+	return strings.Join(slices.DeleteFunc(slices.Clone(instructions), func(said string) bool {
+		return g.namesHidden(said, from)
+	}), " ")
+}
+
+// toolName is the name of a tool within a text.
+var toolName = regexp.MustCompile(`\bsvc_\w+`)
+
+// namesHidden reports whether a text names a tool that the caller may not call.
+func (g *Gateway) namesHidden(text string, from *operation.Caller) bool {
+	return slices.ContainsFunc(toolName.FindAllString(text, -1), func(name string) bool {
+		return g.isHidden(name, from)
+	})
 }
 
 func (l lesson) give(_ context.Context, request *mcp.GetPromptRequest) (*mcp.GetPromptResult,

@@ -35,8 +35,7 @@ func (g *Gateway) ask(ctx context.Context, t *operation.Tool, c *calling,
 		return fmt.Sprintf("%s%s It costs up to %s EUR.", what, g.price(ctx, t, c, args), most), nil
 	}
 	if t.Agents != operation.Destroys {
-		return what + " It will start runs on its own from now on. Each run costs, with no cap " +
-			"but the balance.", nil
+		return what + g.effects(c, args), nil
 	}
 	var token string
 	_ = json.Unmarshal(args["token"], &token) // it may be missing
@@ -48,33 +47,51 @@ func (g *Gateway) ask(ctx context.Context, t *operation.Tool, c *calling,
 		return fmt.Sprintf("Delete the %s %q%s? This cannot be undone.",
 			strings.ToLower(p.Cascade.Type), p.Cascade.Name, reached.String()), nil
 	}
+	if t.Revocable {
+		return what, nil
+	}
 	return what + " This cannot be undone.", nil
 }
+
+// identifying are the arguments that may have the id of a customer's thing.
+var identifying = []string{"scraperId", "scraperRef", "templateScraperId", "id", "groupId",
+	"groupRef", "siteId", "categoryId", "scraperJobStatusId", "uploadId"}
+
+// telling are the arguments that a question repeats as they are, with a word for each.
+var telling = []struct{ argument, word string }{{"name", "name"}, {"email", "e-mail"},
+	{"key", "key"}, {"plan", "plan"}, {"schedule", "schedule"}, {"scheduleTimezone", "zone"},
+	{"startType", "start type"}, {"url", ""}, {"curl", ""}}
 
 // subject names what a call is about: the customer's things by name, and addresses; "" if the call
 // does not say.
 func (g *Gateway) subject(customer string, args map[string]json.RawMessage) string {
-	view := g.client.View()
 	var about []string
-	for _, name := range []string{"scraperId", "templateScraperId", "id", "groupId", "groupRef"} {
-		var text string
-		_ = json.Unmarshal(args[name], &text) // it may be missing
-		id, err := ids.Parse(text)
-		if err != nil {
-			continue
-		}
-		if s := view.Scraper(id); s != nil && s.Customer == customer {
-			about = append(about, fmt.Sprintf("scraper %q", s.Spec.Name))
-		}
-		if group := view.Group(id); group != nil && group.Customer == customer {
-			about = append(about, fmt.Sprintf("group %q", group.Name))
+	text := func(name string) (said string) {
+		_ = json.Unmarshal(args[name], &said) // it may be missing
+		return said
+	}
+	for _, name := range identifying {
+		if said := text(name); said != "" {
+			about = append(about, g.thing(customer, name, said))
 		}
 	}
-	if url := originOf(args); url != "" {
-		about = append(about, fmt.Sprintf("%.*q", maxShown, url))
+	for _, t := range telling {
+		if said := text(t.argument); said != "" {
+			about = append(about, strings.TrimSpace(fmt.Sprintf("%s %.*q", t.word, maxShown, said)))
+		}
+	}
+	var source struct{ URL string }
+	_ = json.Unmarshal(args["sourceConfig"], &source) // it may be missing
+	if source.URL != "" {
+		about = append(about, fmt.Sprintf("%.*q", maxShown, source.URL))
 	}
 	var urls []string
 	_ = json.Unmarshal(args["urls"], &urls) // it may be missing
+	var links []struct{ URL string }
+	_ = json.Unmarshal(args["links"], &links) // it may be missing
+	for _, link := range links {
+		urls = append(urls, link.URL)
+	}
 	if len(urls) > 0 {
 		about = append(about, fmt.Sprintf("%d addresses, the first %.*q", len(urls), maxShown,
 			urls[0]))
@@ -83,6 +100,35 @@ func (g *Gateway) subject(customer string, args map[string]json.RawMessage) stri
 		return ""
 	}
 	return " (" + strings.Join(about, ", ") + ")"
+}
+
+// thing names a customer's thing, given by its id in an argument. What has no name is told by its
+// id, as is what is not the customer's: the operation refuses that.
+func (g *Gateway) thing(customer, argument, said string) string {
+	view := g.client.View()
+	id, _ := ids.Parse(said)
+	if s := view.Scraper(id); s != nil && s.Customer == customer {
+		return fmt.Sprintf("scraper %q", s.Spec.Name)
+	}
+	if group := view.Group(id); group != nil && group.Customer == customer {
+		return fmt.Sprintf("group %q", group.Name)
+	}
+	if key := view.Key(id); key != nil && key.Customer == customer {
+		return fmt.Sprintf("key %q", key.Name)
+	}
+	if hook := view.Webhook(id); hook != nil && hook.Customer == customer {
+		return fmt.Sprintf("webhook to %.*q", maxShown, hook.URL)
+	}
+	if schema := view.Schema(id); schema != nil && schema.Customer == customer {
+		return fmt.Sprintf("schema %q", schema.Name)
+	}
+	if site := view.Site(id); site != nil && site.Customer == customer {
+		return fmt.Sprintf("site %q", site.Name)
+	}
+	if grant := view.Grant(id); grant != nil && grant.Customer == customer {
+		return fmt.Sprintf("grant of %q", grant.Name)
+	}
+	return fmt.Sprintf("%s %.*q", argument, maxShown, said)
 }
 
 // price is the probable cost of a run; "" if it is unknown.

@@ -14,11 +14,19 @@ var routeIn = regexp.MustCompile(`\b(GET|PUT|POST|DELETE) /api/[\w/-]+\??`)
 
 // nameTools replaces routes of tools in a refusal by the tools' names: agents have no routes.
 func (g *Gateway) nameTools(p *operation.Problem) {
-	p.Detail = routeIn.ReplaceAllStringFunc(p.Detail, g.nameTool)
+	said := func(text string) string {
+		text = routeIn.ReplaceAllStringFunc(text, g.nameTool)
+		return strings.ReplaceAll(text, keyHeader, operation.KeyArgument)
+	}
+	p.Detail = said(p.Detail)
 	for i := range p.Errors {
-		p.Errors[i].Message = routeIn.ReplaceAllStringFunc(p.Errors[i].Message, g.nameTool)
+		item := &p.Errors[i]
+		item.Message, item.Field = said(item.Message), said(item.Field)
 	}
 }
+
+// keyHeader is the header that a tool has as an argument.
+const keyHeader = "Idempotency-Key"
 
 // nameTool returns the tool of a route, or the route itself if agents do not have its operation.
 func (g *Gateway) nameTool(route string) string {

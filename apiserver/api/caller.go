@@ -1,6 +1,8 @@
 package api
 
 import (
+	"cmp"
+
 	"shoal.dev/shoal/apiserver/internal/launch"
 	"shoal.dev/shoal/apiserver/internal/operation"
 	"shoal.dev/shoal/apiserver/internal/trial"
@@ -25,7 +27,8 @@ func Trying(from *operation.Caller, id string) *trial.Caller {
 
 // Tried passes the outcome of a trial to the caller. A trial that it only joined is not its run.
 func Tried(from *operation.Caller, by *trial.Caller) {
-	if from.Reason = by.Reason; !by.Joined {
+	from.Reason, from.Origin = by.Reason, cmp.Or(by.Origin, from.Origin)
+	if !by.Joined {
 		from.Job = by.Job
 	}
 }

@@ -104,7 +104,7 @@ func (r Resource) revoke() *operation.Operation {
 		ID:     "svc_revoke_group_share",
 		Routes: operation.Routes("DELETE /api/scraper/shared/group/{id}"), Group: shared,
 		Summary: "Ends the sharing of a group with an e-mail address",
-		Access:  auth.Write, Agents: operation.Destroys,
+		Access:  auth.Write, Agents: operation.Destroys, Revocable: true,
 		Rate: limits.General, Idempotency: operation.Required,
 		Errors: []fault.Code{fault.NotFound},
 	}, func(ctx context.Context, from *operation.Caller, in *revokeRequest) (operation.None,

@@ -56,6 +56,7 @@ func (r Resource) fromCurl() *operation.Operation {
 			return nil, fault.Invalid(fault.SchemaValidation, "curl",
 				"a preview has no value for the placeholder {{%s}}", names[0])
 		}
+		from.Origin = request.URL
 		return r.propose(ctx, from, curlBasedID, &trial.Detection{
 			Name: b.Name, Group: b.GroupID, Scraper: b.ID,
 			Trial: launch.Trial{Source: model.SourcePreviewCurl, URL: request.URL, Field: "curl",

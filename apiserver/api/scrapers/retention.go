@@ -30,7 +30,7 @@ func (r Resource) retention() *operation.Operation {
 		Description: "When a run ends, the rows of older runs are deleted in the background. " +
 			"Runs without rows do not count. Run records and charges stay. The group's count " +
 			"takes precedence over the scraper's.",
-		Access: auth.Write, Agents: operation.Sets,
+		Access: auth.Write, Agents: operation.Sets, Forgets: true,
 		Rate: limits.General, Idempotency: operation.Optional,
 		Errors: []fault.Code{fault.ScraperNotFound},
 	}, func(ctx context.Context, from *operation.Caller, in *retentionRequest) (Scraper, error) {

@@ -46,7 +46,8 @@ func (r Resource) harvest() *operation.Operation {
 			"returns the count so far; the same Idempotency-Key waits again. Without a " +
 			"sitemap, or with an empty one, the count is 0. At most one harvest of a scraper " +
 			"is under way at a time, and 10 of a customer.",
-		Access: auth.Write, Agents: operation.Adds, Feature: plans.SiteMap, Rate: limits.Harvest,
+		Access: auth.Write, Agents: operation.Adds, Reaches: true,
+		Feature: plans.SiteMap, Rate: limits.Harvest,
 		Idempotency: operation.Required, Later: true, Timeout: timeout,
 		Errors: []fault.Code{fault.ScraperNotFound, fault.TypeNotRunnable, fault.HarvestRunning,
 			fault.LimitReached, fault.OutOfSpace, fault.SourceUnreachable, fault.SitemapMalformed},

@@ -90,7 +90,7 @@ func (r Resource) change() *operation.Operation {
 			"charged now. The same plan changes nothing. A change that needs no payment ends " +
 			"an open checkout. Without an active subscription only STARTER can be chosen; " +
 			"create opens the checkout of another plan.",
-		Access: auth.Write, Agents: operation.Destroys, Rate: limits.TopUp,
+		Access: auth.Write, Agents: operation.Destroys, Revocable: true, Rate: limits.TopUp,
 		Errors: moveErrors(fault.InvalidPlan, fault.NoSubscription),
 	}, func(ctx context.Context, from *operation.Caller, in *planRequest) (Subscription, error) {
 		known := from.View.Subscription(from.Customer)
@@ -122,7 +122,9 @@ func (r Resource) cancel() *operation.Operation {
 		Group: group, Summary: "Ends the subscription at the end of its period",
 		Description: "The plan stays until currentPeriodEnd, then becomes STARTER. Until then, " +
 			"cancel-downgrade undoes this.",
-		Access: auth.Write, Agents: operation.Destroys,
+		ToAgents: "The plan stays until currentPeriodEnd, then becomes STARTER. Until then, " +
+			"svc_cancel_downgrade undoes this.",
+		Access: auth.Write, Agents: operation.Destroys, Revocable: true,
 		Rate: limits.TopUp, Errors: moveErrors(fault.NoSubscription),
 	}, func(ctx context.Context, from *operation.Caller, _ *struct{}) (Subscription, error) {
 		known := from.View.Subscription(from.Customer)

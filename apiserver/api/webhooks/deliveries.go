@@ -45,7 +45,8 @@ func (r Resource) test() *operation.Operation {
 		ID: "svc_test_webhook", Routes: operation.Routes("POST /api/webhooks/{id}/test"),
 		Group: group, Summary: "Sends a WEBHOOK_TEST to a webhook, even if it is off",
 		Description: "The result is in the webhook's log.",
-		Access:      auth.Write, Agents: operation.Adds, Rate: limits.General, Status: 202,
+		Access:      auth.Write, Agents: operation.Adds, Reaches: true, Rate: limits.General,
+		Status: 202,
 		Errors: []fault.Code{fault.NotFound, fault.LimitReached},
 	}, func(ctx context.Context, from *operation.Caller, in *oneRequest) (WebhookDelivery, error) {
 		return r.send(ctx, client.SendDelivery{Webhook: in.ID, Customer: from.Customer,
@@ -113,7 +114,8 @@ func (r Resource) redeliver() *operation.Operation {
 			"POST /api/webhooks/{id}/deliveries/{deliveryId}/redeliver"),
 		Group: group, Summary: "Sends a delivery again at once, under its webhook-id",
 		Description: "A finished delivery gets 8 tries again. A pending one is tried now.",
-		Access:      auth.Write, Agents: operation.Adds, Rate: limits.General, Status: 202,
+		Access:      auth.Write, Agents: operation.Adds, Reaches: true, Rate: limits.General,
+		Status: 202,
 		Errors: []fault.Code{fault.NotFound},
 	}, func(ctx context.Context, from *operation.Caller,
 		in *redeliverRequest) (WebhookDelivery, error) {

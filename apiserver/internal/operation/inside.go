@@ -40,9 +40,11 @@ type Inner struct {
 	ContentType string
 	// RetryAfter is in seconds, as text; "": not given.
 	RetryAfter string
-	// Job is the run that the call made or is about. Reason is why an answer is empty.
+	// Job is the run that the call made or is about. Reason is why an answer is empty, and Origin
+	// the page that it comes from.
 	Job    ids.ID
 	Reason string
+	Origin string
 	// Body is the answer, or the Problem.
 	Body io.Reader
 
@@ -92,8 +94,9 @@ func (c *Chain) Do(ctx context.Context, op *Operation, call *Inside) *Inner {
 	x.from.Agent = true
 	x.run(ctx)
 	inner := &Inner{Status: rc.Response.StatusCode(), rc: rc, cancel: cancel, Job: x.from.Job,
-		Reason: x.from.Reason, ContentType: string(rc.Response.Header.ContentType()),
-		RetryAfter: string(rc.Response.Header.Peek("Retry-After"))}
+		Reason: x.from.Reason, Origin: x.from.Origin,
+		ContentType: string(rc.Response.Header.ContentType()),
+		RetryAfter:  string(rc.Response.Header.Peek("Retry-After"))}
 	if rc.Response.IsBodyStream() {
 		inner.Body = rc.Response.BodyStream()
 	} else {

@@ -93,6 +93,9 @@ type Declaration struct {
 	ToAgents    string
 	Access      auth.Access
 	Agents      Effect        // what agents are told of a call; "": agents cannot make it
+	Reaches     bool          // the web, although it costs nothing
+	Forgets     bool          // it may make rows go, although it only sets something
+	Revocable   bool          // it destroys, but another call takes that back
 	Feature     plans.Feature // that the customer's plan must have, if any; "": none
 	Rate        limits.Class
 	Idempotency Idempotency
@@ -167,6 +170,9 @@ type Caller struct {
 	// Reason says in words why a successful answer is empty. The handler sets it; it becomes the
 	// header Shoal-Reason.
 	Reason string
+	// Origin is the page that the answer comes from, where no argument says it. The handler sets it
+	// for agents.
+	Origin string
 	// Later is set by a handler that answers a partial result: the rest is still being made.
 	Later bool
 	// Address is where the call came from, as far as trusted proxies say. Way is how it came.

@@ -344,8 +344,8 @@ type Hints struct {
 // Hints returns the hints of the operation.
 func (op *Operation) Hints() Hints {
 	e := op.Agents
-	return Hints{Effect: e, ReadOnly: e == Reads, Destructive: e == Destroys,
-		Idempotent: e == Reads || e == Sets || e == Destroys, OpenWorld: e == Spends}
+	return Hints{Effect: e, ReadOnly: e == Reads, Destructive: e == Destroys || op.Forgets,
+		Idempotent: e == Reads || e == Sets || e == Destroys, OpenWorld: e == Spends || op.Reaches}
 }
 
 // summary is what the OpenAPI document says of the operation for agents.

@@ -46,6 +46,7 @@ func (t *Trials) Sample(ctx context.Context, from *Caller, id ids.ID, useCache b
 	if err != nil {
 		return nil, err
 	}
+	from.Origin = trial.URL
 	key := sampleKey(scraper, recipe, trial.URL)
 	if useCache {
 		if rows, found := t.recall(ctx, from, key); found {

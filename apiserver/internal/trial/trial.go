@@ -68,6 +68,8 @@ type Caller struct {
 	Waits func() error
 	// Reason says in words why there are no rows. The trial sets it; "" if there are rows.
 	Reason string
+	// Origin is the page that a sample is of. The trial sets it.
+	Origin string
 }
 
 // made is the result of a trial, as it is kept.

@@ -1,11 +1,13 @@
-// Package utf8text owns the one rule for text that is not UTF-8. Before encoding, each run of
-// invalid bytes becomes U+FFFD, since decoders refuse such bytes. No text that a site or a node
-// sends may become unreadable. For the same reason, text is cut only between characters.
+// Package utf8text owns the one rule for text that is not UTF-8, and that for characters that hide.
+// Before encoding, each run of invalid bytes becomes U+FFFD, since decoders refuse such bytes. No
+// text that a site or a node sends may become unreadable. For the same reason, text is cut only
+// between characters.
 package utf8text
 
 import (
 	"reflect"
 	"strings"
+	"unicode"
 	"unicode/utf8"
 )
 
@@ -14,6 +16,12 @@ const replacement = "\ufffd"
 
 // ellipsis ends a text that was cut.
 const ellipsis = "…"
+
+// Hides says whether a character is invisible and may deceive whoever reads a text (decision 50).
+// Control characters do, and those that override or isolate the direction of writing.
+func Hides(r rune) bool {
+	return unicode.IsControl(r) || r >= 0x202a && r <= 0x202e || r >= 0x2066 && r <= 0x2069
+}
 
 // CutText returns text with at most most bytes, which is 3 or more. A longer text is cut between
 // two characters, and ends with "…".

@@ -10,10 +10,10 @@ import (
 	"fmt"
 	"io"
 	"strings"
-	"unicode"
 
 	"shoal.dev/shoal/pkg/model"
 	"shoal.dev/shoal/pkg/rowstore"
+	"shoal.dev/shoal/pkg/utf8text"
 )
 
 // maxContent is how many characters of a scraped text agents get (decision 50).
@@ -67,14 +67,14 @@ func WriteRow(to io.Writer, row json.RawMessage, origin string) error {
 		return errNotARow
 	}
 	s.write("{")
-	separator := ""
+	separator, shown := "", names{}
 	for m = rowstore.MembersOf(row); m.Next(); {
 		if m.Key == originKey {
 			continue
 		}
 		s.write(separator)
 		separator = ","
-		s.name(m.Key)
+		s.name(m.Key, shown)
 		if model.IsServerKey(m.Key) {
 			s.write(m.Value)
 			continue
@@ -106,20 +106,39 @@ func (s *sanitizer) write(text string) { _, _ = s.out.WriteString(text) }
 
 // encode writes a value as JSON.
 func (s *sanitizer) encode(value any) {
-	text, _ := json.Marshal(value) // cannot fail: only texts, booleans and null
-	_, _ = s.out.Write(text)
+	var text bytes.Buffer
+	encoder := json.NewEncoder(&text)
+	encoder.SetEscapeHTML(false)  // an agent pays for each character
+	_ = encoder.Encode(value)     // cannot fail: only texts, booleans and null
+	text.Truncate(text.Len() - 1) // the line's end
+	_, _ = s.out.Write(text.Bytes())
 }
 
 // maxName is how many characters of a member's name agents get. A page may have chosen it.
 const maxName = 256
 
-// name writes a member's name. It changes a name that only looks like the server's once cleaned.
-func (s *sanitizer) name(name string) {
+// names are those that an object has shown.
+type names map[string]bool
+
+// cleaned follows a name that was cleaned, so that it does not pass for another one.
+const cleaned = " (cleaned)"
+
+// name writes a member's name. A page may have chosen it, to pass for another member, for which
+// agents would take its value. So a name that was cleaned says so, and none is shown twice.
+func (s *sanitizer) name(name string, shown names) {
 	clean, _ := clean(name, maxName)
+	if clean != name {
+		clean += cleaned
+	}
 	if model.IsServerKey(clean) && !model.IsServerKey(name) {
 		clean = "." + clean
 	}
-	s.encode(clean)
+	free := clean
+	for n := 2; shown[free]; n++ {
+		free = fmt.Sprintf("%s (%d)", clean, n)
+	}
+	shown[free] = true
+	s.encode(free)
 	s.write(":")
 }
 
@@ -153,11 +172,11 @@ func (s *sanitizer) value(value string) error {
 		}
 		switch token := token.(type) {
 		case json.Delim:
-			inside = append(inside, nesting{object: token == '{'})
+			inside = append(inside, nesting{object: token == '{', shown: names{}})
 			s.write(token.String())
 		case string:
 			if named {
-				s.name(token)
+				s.name(token, inside[len(inside)-1].shown)
 			} else {
 				s.text(token)
 			}
@@ -173,6 +192,7 @@ func (s *sanitizer) value(value string) error {
 type nesting struct {
 	object bool
 	tokens int
+	shown  names
 }
 
 // writeSeparator writes what precedes the next token, and says whether that is a member's name.
@@ -202,9 +222,7 @@ func clean(text string, most int) (clean string, cut bool) {
 	return out.String(), false
 }
 
-// hidden says whether a character is invisible and may deceive: it is a control character, or
-// overrides the direction of writing.
+// hidden says whether a character is invisible and may deceive. Breaks of a line do not.
 func hidden(c rune) bool {
-	return unicode.IsControl(c) && c != '\n' && c != '\t' && c != '\r' ||
-		c >= 0x202a && c <= 0x202e || c >= 0x2066 && c <= 0x2069
+	return utf8text.Hides(c) && c != '\n' && c != '\t' && c != '\r'
 }

@@ -10,6 +10,7 @@ import (
 
 	"shoal.dev/shoal/pkg/extract/internal/tree"
 	"shoal.dev/shoal/pkg/model"
+	"shoal.dev/shoal/pkg/utf8text"
 )
 
 // Bounds of tables.
@@ -133,7 +134,7 @@ func count(is bool) int {
 // nameIn makes a unique field name of a column head's text.
 func nameIn(text string, k int, taken map[string]bool) string {
 	name := strings.Map(func(r rune) rune {
-		if unicode.IsControl(r) || r == '"' || r == '\\' || r == unicode.ReplacementChar {
+		if utf8text.Hides(r) || r == '"' || r == '\\' || r == unicode.ReplacementChar {
 			return -1
 		}
 		return r

@@ -8,6 +8,7 @@ import (
 	"shoal.dev/shoal/pkg/extract/internal/structured"
 	"shoal.dev/shoal/pkg/jsontext"
 	"shoal.dev/shoal/pkg/pattern"
+	"shoal.dev/shoal/pkg/utf8text"
 )
 
 // maxLevels is the depth down to which members of nested items become columns. maxNested is the
@@ -322,7 +323,7 @@ func columnName(name string) string {
 
 const maxName = 200
 
-func notInName(r rune) bool { return unicode.IsControl(r) || r == '"' || r == '\\' }
+func notInName(r rune) bool { return utf8text.Hides(r) || r == '"' || r == '\\' }
 
 func contains(list []string, s string) bool {
 	for _, e := range list {

@@ -85,6 +85,8 @@ func TestDocuments(t *testing.T) {
 	}{
 		{"application/ld+json", `{"@type":"Product","name":"A"}`, `{"type":"Product","name":"A"}`,
 			""},
+		{"application/ld+json", `{"@type":"Product","price":"9","pri\u202ece":"1","a\u2066b":2}`,
+			`{"type":"Product","price":"9","ab":2}`, ""},
 		{"application/json; charset=utf-8", `[{"@type":"Product","name":"A"}]`,
 			`{"type":"Product","name":"A"}`, ""},
 		{"", `<script type="application/ld+json">{"@type":"Product","name":"A"}</script>`,

@@ -145,8 +145,8 @@ func forgets(view *client.View, customer string, args map[string]json.RawMessage
 	return kept
 }
 
-// arranges reports whether a call makes something start automatically from now on: by its own
-// schedule, or with its group.
+// arranges reports whether a call makes something start automatically from now on, by its own
+// schedule or with its group. It may also make what starts so read more pages.
 func arranges(view *client.View, customer string, args map[string]json.RawMessage) bool {
 	text := func(name string) (said string) {
 		_ = json.Unmarshal(args[name], &said) // it may be missing
@@ -171,7 +171,23 @@ func arranges(view *client.View, customer string, args map[string]json.RawMessag
 	}
 	id, _ := ids.Parse(text("id")) // a new one has none
 	known := view.Scraper(id)
-	return known == nil || known.Group != group.ID || known.Spec.Schedule != ""
+	if known == nil || known.Group != group.ID || known.Spec.Schedule != "" {
+		return true
+	}
+	var source model.SourceConfig
+	_ = json.Unmarshal(args["sourceConfig"], &source) // the operation refuses another
+	return pagesOf(source.Pagination) > pagesOf(known.Spec.SourceConfig.Pagination)
+}
+
+// pagesOf is how many pages a pagination reads, at most.
+func pagesOf(p *model.Pagination) int {
+	switch {
+	case p == nil:
+		return 1
+	case p.Max == nil:
+		return model.DefaultMaxPages
+	}
+	return *p.Max
 }
 
 // startsAll reports whether a group with this start type starts its scrapers.

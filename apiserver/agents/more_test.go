@@ -159,6 +159,10 @@ func TestPeopleAreAskedOfStarts(t *testing.T) {
 		declined(name, own, `group "daily"`) // it starts with its group instead
 		known := scraper(daily, "")
 		done(name, known)
+		longer := maps.Clone(known)
+		longer["sourceConfig"] = args{"url": "https://shop.test/", "pagination": args{
+			"type": "NEXT_LINK", "selector": "a", "max": 10_000}}
+		declined(name, longer, `group "daily"`)
 		done(name, in(known, r.group))
 		done(name, in(other, paused))
 	}

@@ -50,14 +50,6 @@ const (
 
 // Run relays messages until the client ends.
 func (c *MCP) Run(ctx context.Context, t *terminal.Terminal) error {
-	key, err := c.key()
-	if err != nil {
-		return err
-	}
-	server, err := c.address()
-	if err != nil {
-		return err
-	}
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
 	client, err := (&mcp.IOTransport{Reader: io.NopCloser(t.In), Writer: unclosed{t.Out},
@@ -65,7 +57,8 @@ func (c *MCP) Run(ctx context.Context, t *terminal.Terminal) error {
 	if err != nil {
 		return fmt.Errorf("speak with the client: %w", err)
 	}
-	if err := c.check(ctx, t, server); err != nil {
+	server, key, err := c.find(ctx, t)
+	if err != nil {
 		refuseAll(ctx, client, err)
 		return err
 	}
@@ -86,6 +79,16 @@ func (c *MCP) Run(ctx context.Context, t *terminal.Terminal) error {
 		return nil
 	}
 	return err
+}
+
+// find returns the service's address and the key, once agents can call it.
+func (c *MCP) find(ctx context.Context, t *terminal.Terminal) (server, key string, err error) {
+	if key, err = c.key(); err == nil {
+		if server, err = c.address(); err == nil {
+			err = c.check(ctx, t, server)
+		}
+	}
+	return server, key, err
 }
 
 // check finds out whether agents can call the service with the key, before relaying any message. If

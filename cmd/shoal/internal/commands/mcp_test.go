@@ -121,6 +121,8 @@ func TestMCPWithoutAccess(t *testing.T) {
 		{"a key of people", service, "of people", "LLM_READ or LLM_FULL"},
 		{"no service", other.URL, "good", "does not answer as the service does"},
 		{"nothing", gone.URL, "good", "cannot be reached"},
+		{"no key", service, "", "no API key"},
+		{"no address", "", "good", "no running service in"},
 	} {
 		_, end, err := speak(t, c.server, c.key)
 		if err == nil || !strings.Contains(err.Error(), c.want) {

@@ -398,8 +398,41 @@ func serveOnce(t *testing.T, config service.Config) (metrics string, err error) 
 			t.Errorf("while it stops: %d %s", code, said)
 		}
 	}
+	asks, asked := make(chan struct{}), make(chan struct{})
+	go func() {
+		defer close(asked)
+		readyWithKey(t, config, asks)
+	}()
+	defer func() {
+		close(asks)
+		<-asked
+	}()
 	err = service.Run(ctx, config)
 	return metrics, err
+}
+
+// readyWithKey asks whether a starting process is ready, until it is. Then its key is there, which
+// whoever waits for readiness reads.
+func readyWithKey(t *testing.T, config service.Config, ended <-chan struct{}) {
+	for {
+		select {
+		case <-ended:
+			return
+		default:
+		}
+		answer, err := http.Get("http://" + config.OpsListen + "/api/readyz")
+		if err != nil {
+			continue // it does not listen yet, or any more
+		}
+		_ = answer.Body.Close()
+		if answer.StatusCode != http.StatusOK {
+			continue
+		}
+		if _, err := os.Stat(filepath.Join(config.Data, "api-key")); err != nil {
+			t.Errorf("it is ready without its key: %v", err)
+		}
+		return
+	}
 }
 
 // keepsNot fails the test if a file in a directory contains a text.

@@ -175,7 +175,8 @@ func (n *node) stateHash() (telemetry.StateHash, error) {
 	return telemetry.StateHash{Index: index, Hash: hash}, err
 }
 
-// ready returns nil if this node is registered, reaches the leader, and was not told to stop.
+// ready returns nil if this node does its work. All of its parts have started, it is registered and
+// reaches the leader, and was not told to stop.
 func (n *node) ready(ctx context.Context) error {
 	select {
 	case <-n.stopping:
@@ -186,6 +187,9 @@ func (n *node) ready(ctx context.Context) error {
 	case <-n.control.Ready():
 	default:
 		return errors.New("the node is not registered yet")
+	}
+	if !n.started.Load() { // an API server may not have its key yet, nor serve
+		return errors.New("the process is still starting")
 	}
 	if err := n.control.Diverged(); err != nil {
 		return err

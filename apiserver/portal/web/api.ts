@@ -83,7 +83,7 @@ const queuedWithin = 600_000; // milliseconds in which a run is queued once it h
 
 /** The time within which a run was queued. Its id begins with the second in which it was made. */
 export function queuedAbout(id: string): { from: string; to: string } {
-  const made = parseInt(id.slice(0, 8), 16) * 1_000;
+  const made = (parseInt(id.slice(0, 8), 16) || 0) * 1_000 || Date.now(); // no run has another id
   return { from: new Date(made - queuedWithin).toISOString(),
     to: new Date(made + queuedWithin).toISOString() };
 }

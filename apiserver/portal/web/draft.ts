@@ -14,6 +14,7 @@ export interface Draft {
   proposals?: ScraperProposal[];
   scraper?: Scraper; // that was saved
   estimate?: RunEstimate;
+  rest?: boolean; // whether only addresses that were never charged are read again
   again?: string; // the place where a scraper that there is was to run again
   cap?: string; // as it was entered
   chosen?: number; // the proposal that was saved, or was to be
@@ -93,6 +94,17 @@ function listOf(address: string): string {
  * would be read again for each of them. */
 export const listsPages = (addresses: string[]) => addresses.length > 1
   && addresses.slice(1).some((one) => listOf(one) === listOf(addresses[0]!));
+
+const launched = "shoal-launched";
+
+/** Where the run is that this tab launched last, over reloads: one may come before its answer. */
+export const lastRun = signal(sessionStorage.getItem(launched) ?? "");
+
+effect(() => {
+  try {
+    sessionStorage.setItem(launched, lastRun.value);
+  } catch { /* the tab has kept as much as it may */ }
+});
 
 /** How long the name of a scraper may be: the run of its list has a longer one, of 200 at most. */
 export const mostName = 200 - texts.listOf("").length;

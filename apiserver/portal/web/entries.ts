@@ -36,6 +36,12 @@ function keep(name: string, entry?: Kept): void {
   }
 }
 
+/** What a person has changed of what was read. What somebody else changes meanwhile is not in it. */
+export const changesOf = <T extends object>(was: T, is: T): Partial<T> =>
+  Object.fromEntries((Object.keys(is) as (keyof T)[]).filter((name) =>
+    JSON.stringify(is[name]) !== JSON.stringify(was[name])).map((name) => [name, is[name]])) as
+    Partial<T>;
+
 /** A value that a person enters in place of what was there. Where that is no more what it was, it
  * was sent, or somebody else has changed it: then the newest counts. */
 export function useEntry<T>(id: string, was: T): Signal<T> {

@@ -3,7 +3,7 @@ import { useSignal } from "@preact/signals";
 import type { Group as Of, GroupEstimate, RunsOfGroup, Starts,
   StartTypeForGroup } from "./schema.gen";
 import { call, listNames, readNames } from "./api";
-import { useEntry } from "./entries";
+import { changesOf, useEntry } from "./entries";
 import { Came, Do, Entry, Form, Select, Table, useAct } from "./kit";
 import { resynced, Shown, useLoaded } from "./load";
 import { Removal } from "./removal";
@@ -134,11 +134,13 @@ function Settings(props: { group: Of; changed: () => void }) {
     if (bad.value) {
       return;
     }
-    const body = { id: group.id, name: name.value, scheduleTimezone: zone.value,
-      ...keeps.value.trim() && { retentionCount: Number(keeps.value) },
-      quarantine: holds.value,
+    const { scheduleTimezone, retentionCount, quarantine, changeAlerts, changeAlertsKey } = group;
+    const body = { id: group.id, ...changesOf({ name: group.name, scheduleTimezone,
+      retentionCount, quarantine, changeAlerts, changeAlertsKey }, { name: name.value,
+      scheduleTimezone: zone.value,
+      retentionCount: keeps.value.trim() ? Number(keeps.value) : null, quarantine: holds.value,
       changeAlerts: alerts.value ? alerts.value.split(",") : [],
-      changeAlertsKey: alerts.value ? readNames(apart.value) : [] };
+      changeAlertsKey: alerts.value ? readNames(apart.value) : [] }) };
     void act.run(body, async (key) => {
       await call("PUT", "/api/scraper/group", { key, body });
       props.changed();
@@ -211,9 +213,11 @@ function RunNow(props: { group: Of }) {
           <Fact name={texts.pages}>{count(now.pages)}</Fact>
         </dl>
         {!now.affordable && <p class="note">{texts.unaffordable}</p>}
+        {now.scrapers === 0 && <p class="note">{texts.groupLists}</p>}
         <Entry id="cap" label={texts.cap} value={cap} hint={texts.capHint} short decimal
           problem={bad.value ? texts.capBad : undefined} />
-        <p class="actions"><button aria-disabled={act.busy}>{texts.groupLaunch}</button>
+        <p class="actions">{now.scrapers > 0
+          && <button aria-disabled={act.busy}>{texts.groupLaunch}</button>}
           <Do act={act} text={texts.cancel} go={() => { estimate.value = undefined; }} /></p>
       </form>}
     <Came of={act} names={{ maxChargeMicros: texts.cap }} />

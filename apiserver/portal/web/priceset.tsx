@@ -5,7 +5,8 @@ import { call } from "./api";
 import { enteredSince, useEntry } from "./entries";
 import { Came, Do, Table, useAct } from "./kit";
 import { resynced, Shown, useLoaded } from "./load";
-import { count, Fact, money, parseMoney, Scraped, visible, when } from "./show";
+import { count, entered as written, Fact, money, parseMoney, Scraped, visible,
+  when } from "./show";
 import { texts } from "./texts.operators";
 
 const path = "/api/admin/prices";
@@ -79,7 +80,7 @@ export function PriceSet() {
           <Rows all={all} entered={entered.value} problem={problem.value} enter={enter}
             drop={drop} />
           {problem.value && <p class="trouble" role="alert">{problem.value === nothing
-            ? texts.pricesSame : texts.pricesBad}</p>}
+            ? texts.pricesSame : texts.pricesBad(written(150))}</p>}
           {!sure.value && <p><button aria-disabled={act.busy}>{texts.pricesLook}</button></p>}
         </form>
         {sure.value && <div class="card" role="group" aria-label={texts.pricesSure}>
@@ -116,7 +117,7 @@ function AddDomain(props: { all: PriceTableRow[]; add: (row: PriceTableRow) => v
     const micros = parseMoney(price.value) ?? NaN;
     problem.value = !/^[a-z0-9-]+(\.[a-z0-9-]+)+$/.test(name) ? texts.domainBad
       : has(props.all, `domain:${name}`) ? texts.domainThere
-        : Number.isNaN(micros) ? texts.pricesBad : "";
+        : Number.isNaN(micros) ? texts.pricesBad(written(150)) : "";
     if (problem.value) {
       return;
     }
@@ -126,14 +127,15 @@ function AddDomain(props: { all: PriceTableRow[]; add: (row: PriceTableRow) => v
   }}>
     <h2>{texts.domainAdd}</h2>
     <p class="hint">{texts.domainLead}</p>
-    <p class="actions">
-      <label>{texts.domain} <input id="domain-name" autocomplete="off" spellcheck={false}
-        value={domain.value} onInput={(e) => { domain.value = e.currentTarget.value; }} /></label>
-      <label>{texts.domainPrice} <input id="domain-price" class="short" inputMode="decimal"
-        autocomplete="off" value={price.value}
-        onInput={(e) => { price.value = e.currentTarget.value; }} /></label>
+    <div class="filter choice">
+      <div><label for="domain-name">{texts.domain}</label>
+        <input id="domain-name" autocomplete="off" spellcheck={false} value={domain.value}
+          onInput={(e) => { domain.value = e.currentTarget.value; }} /></div>
+      <div><label for="domain-price">{texts.domainPrice}</label>
+        <input id="domain-price" class="short" inputMode="decimal" autocomplete="off"
+          value={price.value} onInput={(e) => { price.value = e.currentTarget.value; }} /></div>
       <button>{texts.domainDo}</button>
-    </p>
+    </div>
     {problem.value && <p class="trouble" role="alert">{problem.value}</p>}
   </form>;
 }
@@ -156,7 +158,7 @@ function Rows(props: { all: PriceTableRow[]; entered: Record<string, Entered>; p
         inputMode="decimal" autocomplete="off" disabled={said?.gone}
         aria-label={nameOf(texts.priceNew, row)}
         aria-invalid={props.problem === row.rowKey || undefined}
-        value={said?.price ?? String(row.sellingPriceMicros / 1e6)}
+        value={said?.price ?? written(row.sellingPriceMicros)}
         onInput={(e) => enter(row, { price: e.currentTarget.value })} /> },
       { name: texts.priceOn, of: ({ row, said }) => <input type="checkbox"
         disabled={said?.gone} aria-label={nameOf(texts.priceOn, row)}

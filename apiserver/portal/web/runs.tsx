@@ -3,7 +3,7 @@ import { useSignal } from "@preact/signals";
 import { useEffect } from "preact/hooks";
 import { byStatus, failures, type Group, type Job, type JobCursorPage, type JobPage, type LinkError,
   type Scraper } from "./schema.gen";
-import { prepareAgain } from "./again";
+import { missing, prepareAgain } from "./again";
 import { call, newKey, queuedAbout, readScrapers, Refused } from "./api";
 import { Cursor } from "./kit";
 import { refused, resynced, Shown, Trouble, useLoaded } from "./load";
@@ -20,6 +20,22 @@ type Names = Map<string, string>;
 export function useNames(): Names {
   const read = useLoaded(async (signal) => new Map((await readScrapers(signal, names.most))
     .map((s) => [s.id, s.name])), [resynced.value]);
+  return read.value ?? new Map();
+}
+
+/** The names of some scrapers, asked for one by one: few need not read all there are. */
+export function useNamesOf(ids: string[]): Names {
+  const few = [...new Set(ids)].sort();
+  const read = useLoaded(async (signal) => new Map(await Promise.all(few.map(async (id) => {
+    const named = await call<Scraper>("GET", `/api/scraper/${id}`, { signal })
+      .catch((e: unknown) => {
+        if (e instanceof Refused) { // it is deleted, or not one's own
+          return undefined;
+        }
+        throw e;
+      });
+    return [id, named?.name ?? id] as const;
+  }))), [few.join(), resynced.value]);
   return read.value ?? new Map();
 }
 
@@ -195,8 +211,9 @@ function OneRun(props: { job: ReturnType<typeof newest>; scraper: Scraper | unde
     await call("POST", path, { key: newKey() });
     resynced.value++;
   });
-  const again = (scraper: Scraper) => act(() =>
-    prepareAgain(scraper, `/runs/${job.scraperId}/${job.id}`));
+  const again = (scraper: Scraper, rest = 0) => act(() =>
+    prepareAgain(scraper, `/runs/${job.scraperId}/${job.id}`, rest));
+  const left = over && scraper ? missing(scraper, job) : 0;
   return <>
     <p class="lead">{scraper ? <a href={address(`/scrapers/${scraper.id}`)}>
       <Scraped value={scraper.name} /></a> : <Scraped value={job.scraperId} />}</p>
@@ -235,6 +252,8 @@ function OneRun(props: { job: ReturnType<typeof newest>; scraper: Scraper | unde
         {texts.seeFields}</a>
       {over && <a class="button" href={address(`/runs/${job.scraperId}/${job.id}/changes`)}>
         {texts.seeChanges}</a>}
+      {left > 0 && <button type="button" aria-disabled={busy.value}
+        onClick={() => void again(scraper!, left)}>{texts.readMissing(count(left))}</button>}
       {over && scraper && scraper.type !== "FILE" && <button type="button" class="second"
         aria-disabled={busy.value} onClick={() => void again(scraper)}>{texts.runAgain}</button>}
     </p>

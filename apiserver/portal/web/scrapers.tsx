@@ -1,9 +1,9 @@
 // Scrapers: the list of them, what each reads, its runs, and its end.
 import { useSignal } from "@preact/signals";
 import type { Group, Scraper, ScraperCursorPage } from "./schema.gen";
-import { prepareAgain } from "./again";
+import { isList, prepareAgain } from "./again";
 import { call, Refused } from "./api";
-import { useEntry } from "./entries";
+import { changesOf, useEntry } from "./entries";
 import { Came, Cursor, Do, Entry, Form, Select, Table, useAct } from "./kit";
 import { resynced, Shown, useLoaded } from "./load";
 import { Removal } from "./removal";
@@ -21,7 +21,8 @@ function Source(props: { of: Scraper }) {
   const { url, curl, queries } = props.of.sourceConfig;
   return props.of.type === "FILE" ? <>{texts.sourceFile}</>
     : url || curl ? <Scraped value={url || curl} most={100} />
-    : queries?.length ? <Scraped value={queries.join(", ")} most={100} /> : <>{texts.sourceList}</>;
+    : isList(props.of) ? <>{texts.sourceList}</>
+      : <Scraped value={(queries ?? []).join(", ")} most={100} />;
 }
 
 /** How a scraper's last run ended, or that there was none. */
@@ -153,10 +154,12 @@ function Settings(props: { of: Scraper; groups: Group[]; changed: () => void }) 
   const zone = useEntry("zone", of.scheduleTimezone);
   const act = useAct();
   const save = () => {
-    const body = { ...of, name: name.value, groupRef: group.value, schedule: schedule.value,
-      scheduleTimezone: zone.value };
-    void act.run(body, async (key) => {
-      await call<Scraper>("PUT", "/api/scraper", { key, body });
+    const changed = changesOf({ name: of.name, groupRef: of.groupRef, schedule: of.schedule,
+      scheduleTimezone: of.scheduleTimezone }, { name: name.value, groupRef: group.value,
+      schedule: schedule.value, scheduleTimezone: zone.value });
+    void act.run(changed, async (key) => {
+      const now = await call<Scraper>("GET", `/api/scraper/${of.id}`);
+      await call<Scraper>("PUT", "/api/scraper", { key, body: { ...now, ...changed } });
       props.changed();
       return texts.saved;
     });
@@ -169,7 +172,8 @@ function Settings(props: { of: Scraper; groups: Group[]; changed: () => void }) 
       <Entry id="name" label={texts.name} value={name} most={200} />
       <Select id="group" label={texts.group} value={group} hint={texts.moveHint}
         options={choices(props.groups)} />
-      {of.type !== "FILE" && <>
+      {isList(of) && <p class="hint">{texts.listStarts}</p>}
+      {of.type !== "FILE" && !isList(of) && <>
         <Entry id="schedule" label={texts.ownSchedule} value={schedule} hint={texts.cronHint} short
           most={128} />
         <Entry id="zone" label={texts.zone} value={zone} hint={texts.zoneHint} short most={64} />

@@ -4,14 +4,15 @@ import { useEffect } from "preact/hooks";
 import type { JobCursorPage, LaunchedListRun, LaunchedRun, ListRunInput, Pagination,
   RunEstimate, Scraper, ScraperProposal, URLPreviewInput } from "./schema.gen";
 import { call, newKey, Refused } from "./api";
-import { change, draft, type Draft, kept, listsPages, mostName, newName,
+import { change, draft, type Draft, kept, lastRun, listsPages, mostName, newName,
   readAddresses } from "./draft";
 import { entriesKept, useEntry } from "./entries";
+import { isList } from "./again";
 import { ChooseGroup, groupFor, groupOf } from "./group";
 import { paste } from "./kit";
 import { refused, resynced, Trouble, useLoaded } from "./load";
 import { address, go, stays } from "./route";
-import { RunTable, useNames } from "./runs";
+import { RunTable, useNamesOf } from "./runs";
 import { count, entered, Fact, money, parseMoney, Scraped } from "./show";
 import { texts } from "./texts";
 import { building } from "./texts.builder";
@@ -39,7 +40,7 @@ export function Start() {
   const busy = useSignal(false);
   const runs = useLoaded((signal) => call<JobCursorPage>("GET", "/api/scraper/load-history/all",
     { query: { limit: 5 }, signal }), [resynced.value]);
-  const known = useNames();
+  const known = useNamesOf((runs.value?.items ?? []).map((run) => run.scraperId));
   const show = async (event?: Event) => {
     event?.preventDefault();
     if (busy.value) {
@@ -127,6 +128,7 @@ function SampleRows(props: { of: ScraperProposal; label: string }) {
 /** Nothing is about to be launched. */
 function NoDraft() {
   return <><h1 tabIndex={-1}>{texts.launchTitle}</h1>
+    {lastRun.value && <p><a href={address(lastRun.value)}>{texts.lastLaunched}</a></p>}
     <p>{texts.draftNone} <a href={address("/")}>{texts.navStart}</a></p></>;
 }
 
@@ -236,23 +238,18 @@ export function Candidates() {
   </>;
 }
 
-/** Launches a scraper that ran before. One of a list takes all of its list again. */
-async function launchAgain(scraper: Scraper, key: string, micros: number | undefined):
+/** Launches a scraper that ran before. One of a list takes all of its list again, or what is left. */
+async function launchAgain({ scraper, rest, launchKey: key }: Draft, micros: number | undefined):
 Promise<string> {
-  let run: LaunchedRun | LaunchedListRun;
-  try {
-    run = await call<LaunchedRun>("POST", `/api/scraper/${scraper.id}/run`,
+  const { id } = scraper!;
+  if (!isList(scraper!)) {
+    const run = await call<LaunchedRun>("POST", `/api/scraper/${id}/run`,
       { key, query: { maxChargeMicros: micros } });
-  } catch (e) {
-    if (!(e instanceof Refused) || !e.items.some((i) => i.field === "sourceConfig.url"
-      && i.code === "type_not_runnable")) {
-      throw e;
-    }
-    const body: ListRunInput = { scraperId: scraper.id, force: true,
-      maxChargeMicros: micros ?? null };
-    run = await call<LaunchedListRun>("POST", "/api/scraper/url-list-run",
-      { key: `${key}-list`, body });
+    return `/runs/${run.scraperId}/${run.jobId}`;
   }
+  const body: ListRunInput = { scraperId: id, ...rest ? { rerun: true } : { force: true },
+    maxChargeMicros: micros ?? null };
+  const run = await call<LaunchedListRun>("POST", "/api/scraper/url-list-run", { key, body });
   return `/runs/${run.scraperId}/${run.jobId}`;
 }
 
@@ -260,7 +257,7 @@ Promise<string> {
 async function launch(now: Draft, micros: number | undefined): Promise<string> {
   const scraper = now.scraper!;
   if (now.again) {
-    return launchAgain(scraper, now.launchKey, micros);
+    return launchAgain(now, micros);
   }
   if (now.addresses.length > 1) {
     const body: ListRunInput = { groupId: scraper.groupRef, name: texts.listOf(now.name),
@@ -355,6 +352,7 @@ export function Launch() {
     const here = stays();
     try {
       const to = await launch(now, micros);
+      lastRun.value = to;
       change(now, undefined);
       if (here()) {
         go(address(to));

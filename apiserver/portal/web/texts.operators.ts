@@ -138,7 +138,7 @@ export const texts = {
   priceOn: "Enabled",
   pricesLook: "See what changes",
   pricesSame: "Nothing is changed yet. Enter another price, disable a row, or remove a domain's price.",
-  pricesBad: "Enter an amount in euros, like 0.00015.",
+  pricesBad: (like: string) => `Enter an amount in euros, like ${like}.`,
   pricesSure: "This changes for runs launched from now on",
   pricesSet: "Set these prices",
   pricesBack: "Continue editing",

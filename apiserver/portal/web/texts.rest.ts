@@ -67,8 +67,13 @@ export const texts = {
   zone: "Time zone",
   zoneNone: "UTC",
   zoneHint: "For example Europe/Berlin. Empty: UTC.",
+  groupLists: "None of its scrapers has an address to start from. A list runs from its own page, "
+    + "by Run now.",
+  listStarts: "It reads a list, and starts with Run now. To read pages on a schedule, save a "
+    + "scraper of one address.",
   keeps: "Runs whose rows are kept",
-  keepsHint: "Rows of older runs are deleted once a run has ended. Empty: no change.",
+  keepsHint: "Rows of older runs are deleted once a run has ended. Empty: all runs keep "
+    + "theirs, unless a scraper says otherwise.",
   keepsAll: "All",
   keepsRuns: (n: string) => n === "1" ? "The newest one" : `The newest ${n}`,
   quarantine: "Hold back runs that are unlike earlier ones",

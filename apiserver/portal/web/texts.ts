@@ -129,6 +129,8 @@ export const texts = {
     + "the runs that later ones are compared with.",
   release: "Release it",
   runAgain: "Run again",
+  readMissing: (n: string) => `Read the missing ${n}`,
+  lastLaunched: "The run that you launched last",
   preparing: "The cost is being estimated.",
   runMissing: "This run does not exist, or was deleted.",
   progress: "Progress",
@@ -204,8 +206,10 @@ export const texts = {
   states: { PENDING: "Waiting", RUNNING: "Running", COMPLETED: "Completed", SUCCESS: "Completed",
     FAILED: "Failed", STOPPED: "Stopped", CANCELLED: "Stopped" } as Record<string, string>,
   stopReasons: { STOPPED_BY_CUSTOMER: "You or one of your programs stopped it.",
-    WALLET_INSUFFICIENT_BALANCE: "The balance was used up. Top up, and run it again.",
-    MAX_CHARGE_REACHED: "The cap was reached. Run it again with a higher one.",
+    WALLET_INSUFFICIENT_BALANCE: "The balance was used up. Top up, then read what is "
+      + "missing, or run it again.",
+    MAX_CHARGE_REACHED: "The cap was reached. Read what is missing, or run it again, with a "
+      + "higher one.",
   } as Record<string, string>,
 
   network: "The service does not answer.",

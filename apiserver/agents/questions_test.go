@@ -13,6 +13,7 @@ import (
 	"shoal.dev/shoal/apiserver"
 	"shoal.dev/shoal/apiserver/internal/apitest"
 	"shoal.dev/shoal/controlplane/client"
+	"shoal.dev/shoal/pkg/extract"
 	"shoal.dev/shoal/pkg/ids"
 	"shoal.dev/shoal/pkg/model"
 	"shoal.dev/shoal/pkg/price"
@@ -236,6 +237,49 @@ func TestEveryCallSaysItsCost(t *testing.T) {
 			"result.jobs.0.scraperId": r.scraper})
 }
 
+// TestTrialsSayTheirPage: each text of a preview or a sample has its page as origin.
+func TestTrialsSayTheirPage(t *testing.T) {
+	r := start(t)
+	a := r.connect(t, apitest.LLM, "", nil)
+	const address = "https://shop.test/api"
+	for _, c := range []struct {
+		tool string
+		with args
+		page string
+	}{
+		{"svc_preview_from_url", args{"url": address, "fields": []string{"name"}}, address},
+		{"svc_preview_scraper_from_url", args{"name": "a", "groupId": r.group, "url": address},
+			address},
+		{"svc_preview_scraper_from_curl", args{"name": "a", "groupId": r.group,
+			"curl": "curl '" + address + "' -H 'X-Key: 1'"}, address},
+		{"svc_get_scraper_sample_data", args{"id": r.scraper}, "https://shop.test/"},
+	} {
+		played := r.PlayTrial(t, r.store, func(recipe model.Recipe) *model.Page {
+			made := &model.Page{Outcome: model.Delivered, PriceRow: "tier:plain", Quantity: 1,
+				Rows: [][]byte{[]byte(`{"name":"Oak chair"}`)}}
+			e, err := extract.Compile(recipe)
+			if err != nil {
+				t.Error(err)
+				return made
+			}
+			got, err := e.Extract(extract.Page{URL: address, ContentType: "application/json",
+				Body: []byte(`{"total":2,"items":[{"id":1,"name":"Blue one",` +
+					`"price":{"amount":1.5}},{"id":2,"name":"Red one","price":{"amount":2}}]}`)})
+			if err == nil && len(got.Rows) > 0 {
+				made.Rows = got.Rows
+			}
+			return made
+		})
+		c.with["maxChargeMicros"] = 1000
+		got := string(a.want(c.tool, c.with, map[string]any{"error": nil}).text)
+		played()
+		texts := strings.Count(got, `"type":"scraped"`)
+		if texts == 0 || strings.Count(got, fmt.Sprintf(`"origin":%q`, c.page)) != texts {
+			t.Errorf("%s: not all of %d texts are of %s: %s", c.tool, texts, c.page, got)
+		}
+	}
+}
+
 // TestCostOfAHugeGroup: the cost is that of all runs that a call made, not only of those that fit
 // into its answer.
 func TestCostOfAHugeGroup(t *testing.T) {
@@ -287,6 +331,11 @@ func TestTaughtWhatMayBeCalled(t *testing.T) {
 		list, err := a.ListPrompts(t.Context(), nil)
 		if err != nil || len(list.Prompts) != c.prompts {
 			t.Errorf("%s has prompts %+v, %v", c.as, list, err)
+		}
+		_, err = a.GetPrompt(t.Context(), &mcp.GetPromptParams{Name: "crawl_list",
+			Arguments: map[string]string{"urls": "u", "wanted": "w"}})
+		if (err == nil) != c.writes {
+			t.Errorf("%s asks for a prompt of writing, and gets %v", c.as, err)
 		}
 	}
 }

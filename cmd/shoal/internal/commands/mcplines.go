@@ -12,7 +12,7 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
 )
 
-// lines are the lines of a client, without those that are no message: it answers these itself,
+// lines are the lines of a client, without those that are no message. It answers these itself,
 // because the library would end at the first one. A batch is left to the library.
 type lines struct {
 	from *bufio.Reader

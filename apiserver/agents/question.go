@@ -133,8 +133,8 @@ func (g *Gateway) thing(customer, argument, said string) string {
 		var asked struct{ Format string }
 		_ = json.Unmarshal(kept.Request, &asked) // it was checked when the export was asked for
 		of := fmt.Sprintf("%d groups", len(kept.Groups))
-		if group := view.Group(kept.Groups[0]); len(kept.Groups) == 1 && group != nil {
-			of = fmt.Sprintf("group %q", group.Name)
+		if len(kept.Groups) == 1 {
+			of = g.thing(customer, "group", kept.Groups[0].String())
 		}
 		return fmt.Sprintf("export of %s as %s, asked for at %s", of, asked.Format,
 			time.UnixMilli(kept.CreatedAt).UTC().Format(time.RFC3339))

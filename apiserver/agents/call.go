@@ -145,9 +145,6 @@ func (g *Gateway) call(ctx context.Context, t *operation.Tool, c *calling) (*out
 		at.Key = c.Key
 		err = g.read(ctx, inner, out, &reading{calling: c, of: t, args: args, at: at})
 	}
-	if err == nil && t.Agents == operation.Spends && out.Error == nil {
-		out.Cost, err = g.cost(ctx, inner.Job, out.Result)
-	}
 	return out, err
 }
 
@@ -182,6 +179,11 @@ func (g *Gateway) read(ctx context.Context, inner *operation.Inner, out *output,
 	answer, err := r.take(inner)
 	if err != nil {
 		return err
+	}
+	if r.of.Agents == operation.Spends { // of the whole answer, however much of it is told
+		if out.Cost, err = g.cost(ctx, inner.Job, answer); err != nil {
+			return err
+		}
 	}
 	if r.of.HasCursor() {
 		r.again = func(limit int) (json.RawMessage, error) {

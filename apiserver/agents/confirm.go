@@ -96,8 +96,8 @@ func (g *Gateway) effects(c *calling, args map[string]json.RawMessage) (said str
 			"balance."
 	}
 	if kept := forgets(view, customer, args); kept > 0 {
-		said += fmt.Sprintf(" From now on only the newest %d runs keep their rows. Those of "+
-			"others are deleted, which cannot be undone.", kept)
+		said += fmt.Sprintf(" From now on the rows of all runs but the newest %d are deleted, "+
+			"which cannot be undone.", kept)
 	}
 	return said
 }
@@ -105,6 +105,7 @@ func (g *Gateway) effects(c *calling, args map[string]json.RawMessage) (said str
 // forgets returns how many of the newest runs keep their rows after a call, if fewer than before;
 // 0: no fewer.
 func forgets(view *client.View, customer string, args map[string]json.RawMessage) (kept int) {
+	_, named := args["retentionCount"] // null: all runs, or as many as the scraper says
 	var said struct {
 		ID             ids.ID
 		GroupRef       ids.ID
@@ -121,24 +122,27 @@ func forgets(view *client.View, customer string, args map[string]json.RawMessage
 		}
 	}
 	if group := view.Group(said.ID); group != nil && group.Customer == customer {
+		count := 0
 		if said.RetentionCount != nil {
+			count = *said.RetentionCount
+		}
+		if named {
 			view.GroupScrapers(group.ID, func(s *client.Scraper) bool {
-				fewer(s, *said.RetentionCount)
+				fewer(s, client.RetainedWith(view, s, count))
 				return kept == 0
 			})
 		}
 		return kept
 	}
 	s := view.Scraper(said.ID)
-	if s == nil || s.Customer != customer ||
-		said.RetentionCount == nil && said.Config == nil && said.GroupRef.IsZero() {
+	if s == nil || s.Customer != customer || !named && said.GroupRef.IsZero() {
 		return 0
 	}
 	changed := *s
 	if !said.GroupRef.IsZero() {
 		changed.Group, changed.Spec.Config = said.GroupRef, said.Config
 	}
-	if said.RetentionCount != nil {
+	if named {
 		changed.Spec.Config = &model.ScraperConfig{RetentionCount: said.RetentionCount}
 	}
 	fewer(s, client.Retained(view, &changed))

@@ -72,8 +72,13 @@ func (g *Gateway) addPrompts() {
 // teach leaves out what names a tool that the caller may not call.
 func (g *Gateway) teach(next mcp.MethodHandler) mcp.MethodHandler {
 	return func(ctx context.Context, method string, request mcp.Request) (mcp.Result, error) {
-		result, err := next(ctx, method, request)
 		from, _ := callerOf(request)
+		if asked, is := request.(*mcp.GetPromptRequest); is && from != nil &&
+			g.hiddenPrompts(from)[asked.Params.Name] {
+			return nil, &jsonrpc.Error{Code: jsonrpc.CodeInvalidParams,
+				Message: "the prompt names tools that the key may not call"}
+		}
+		result, err := next(ctx, method, request)
 		if err != nil || from == nil {
 			return result, err
 		}
@@ -83,16 +88,22 @@ func (g *Gateway) teach(next mcp.MethodHandler) mcp.MethodHandler {
 		case *mcp.DiscoverResult:
 			result.Instructions = g.instruct(from)
 		case *mcp.ListPromptsResult:
-			mayNot := map[string]bool{}
-			for _, l := range lessons() {
-				mayNot[l.name] = g.namesHidden(l.text, from)
-			}
+			mayNot := g.hiddenPrompts(from)
 			result.Prompts = slices.DeleteFunc(result.Prompts, func(p *mcp.Prompt) bool {
 				return mayNot[p.Name]
 			})
 		}
 		return result, nil
 	}
+}
+
+// hiddenPrompts are the prompts that name a tool which the caller may not call.
+func (g *Gateway) hiddenPrompts(from *operation.Caller) map[string]bool {
+	hidden := map[string]bool{}
+	for _, l := range lessons() {
+		hidden[l.name] = g.namesHidden(l.text, from)
+	}
+	return hidden
 }
 
 // instruct returns the instructions for a caller.

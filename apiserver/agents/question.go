@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"strconv"
 	"strings"
+	"time"
 
 	"shoal.dev/shoal/apiserver/internal/operation"
 	"shoal.dev/shoal/pkg/fault"
@@ -127,6 +128,16 @@ func (g *Gateway) thing(customer, argument, said string) string {
 	}
 	if grant := view.Grant(id); grant != nil && grant.Customer == customer {
 		return fmt.Sprintf("grant of %q", grant.Name)
+	}
+	if kept := view.Export(id); kept != nil && kept.Customer == customer {
+		var asked struct{ Format string }
+		_ = json.Unmarshal(kept.Request, &asked) // it was checked when the export was asked for
+		of := fmt.Sprintf("%d groups", len(kept.Groups))
+		if len(kept.Groups) == 1 {
+			of = g.thing(customer, "group", kept.Groups[0].String())
+		}
+		return fmt.Sprintf("export of %s as %s, asked for at %s", of, asked.Format,
+			time.UnixMilli(kept.CreatedAt).UTC().Format(time.RFC3339))
 	}
 	return fmt.Sprintf("%s %.*q", argument, maxShown, said)
 }

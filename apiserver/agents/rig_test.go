@@ -53,13 +53,21 @@ func (r *rig) launch(t *testing.T, links uint32) ids.ID {
 func (r *rig) run(t *testing.T, rows ...string) ids.ID {
 	t.Helper()
 	job := r.launch(t, uint32(len(rows)))
+	r.bring(t, job, rows...)
+	r.Client.CloseRun(t, job)
+	return job
+}
+
+// bring gives a run one page for each row, and charges it.
+func (r *rig) bring(t *testing.T, job ids.ID, rows ...string) {
+	t.Helper()
 	for seq, row := range rows {
 		page := &model.Page{Job: job, Unit: model.Unit{Seq: uint32(seq)}, Fetch: r.IDs.New(),
 			Outcome: model.Delivered, PriceRow: "tier:plain", Quantity: 1,
 			URL: "https://shop.test/", Last: true, Rows: [][]byte{[]byte(row)}, At: int64(seq + 1)}
 		receipts, err := r.store.PutPages(t.Context(), []rowstore.PageWrite{{Page: page,
-			Job: rowstore.Job{ID: job, Customer: "alice", Group: r.group, Scraper: r.scraper,
-				Started: 1}}})
+			Job: rowstore.Job{ID: job, Customer: "alice", Group: r.group,
+				Scraper: r.Client.View().Job(job).Scraper, Started: 1}}})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -68,8 +76,6 @@ func (r *rig) run(t *testing.T, rows ...string) ids.ID {
 			t.Fatal(err)
 		}
 	}
-	r.Client.CloseRun(t, job)
-	return job
 }
 
 // bearer adds a credential to requests.

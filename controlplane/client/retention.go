@@ -25,11 +25,20 @@ func RowsSince(v *View) (since int64) {
 // wins over the scraper's. FILE scrapers keep one unless told otherwise (decision 22). Files never
 // remove rows of a protected scraper.
 func Retained(v *View, s *Scraper) int {
+	count := 0
+	if group := v.Group(s.Group); group != nil {
+		count = group.Retention
+	}
+	return RetainedWith(v, s, count)
+}
+
+// RetainedWith is Retained if the count of the scraper's group were this one; 0: it has none.
+func RetainedWith(v *View, s *Scraper, count int) int {
 	if v.Protects(s) && !v.Internal(s) {
 		return 0
 	}
-	if group := v.Group(s.Group); group != nil && group.Retention > 0 {
-		return group.Retention
+	if count > 0 {
+		return count
 	}
 	switch config := s.Spec.Config; {
 	case config != nil && config.RetentionCount != nil:

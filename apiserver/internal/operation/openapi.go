@@ -36,7 +36,8 @@ type About struct {
 	Conditions map[string]*jsonschema.Schema
 	// Most are upper bounds that only this server has, by component.member.
 	Most map[string]float64
-	// Part says that only some operations are described, so components may be missing.
+	// Part says that only some operations are described, so components may be missing. Each is
+	// described once: what calls it by its id has no other methods.
 	Part bool
 }
 
@@ -45,7 +46,11 @@ func OpenAPI(about About, ops []*Operation) ([]byte, error) {
 	s := about.examples()
 	paths := object{}
 	for _, op := range ops {
-		for i, route := range op.Routes {
+		routes := op.Routes
+		if about.Part {
+			routes = routes[:1]
+		}
+		for i, route := range routes {
 			item, ok := paths[route.Path].(object)
 			if !ok {
 				item = object{}

@@ -2,9 +2,12 @@ from __future__ import annotations
 
 import inspect
 import typing
+import warnings
 
 import pydantic
 from clientele.schemas import ListResponse
+
+warnings.filterwarnings("ignore", 'Field name "schema" in ')
 
 
 class Category(pydantic.BaseModel):

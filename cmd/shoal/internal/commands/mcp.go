@@ -52,7 +52,8 @@ const (
 func (c *MCP) Run(ctx context.Context, t *terminal.Terminal) error {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
-	client, err := (&mcp.IOTransport{Reader: io.NopCloser(t.In), Writer: unclosed{t.Out},
+	out := &unclosed{to: t.Out}
+	client, err := (&mcp.IOTransport{Reader: io.NopCloser(newLines(t.In, out)), Writer: out,
 		MaxLineLength: longestMessage}).Connect(ctx)
 	if err != nil {
 		return fmt.Errorf("speak with the client: %w", err)
@@ -280,9 +281,3 @@ func (k withKey) RoundTrip(request *http.Request) (*http.Response, error) {
 	request.Header.Set("Authorization", "Bearer "+string(k))
 	return http.DefaultTransport.RoundTrip(request)
 }
-
-// unclosed is standard output, which Close leaves open.
-type unclosed struct{ io.Writer }
-
-// Close implements io.Closer.
-func (unclosed) Close() error { return nil }

@@ -2,10 +2,12 @@ package commands
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"io"
 	"net/http"
 	"net/http/httptest"
+	"slices"
 	"strings"
 	"sync/atomic"
 	"testing"
@@ -156,6 +158,37 @@ func TestMCPAnswersAllThatItWasAsked(t *testing.T) {
 		Err: io.Discard, Clock: clock.System{}})
 	if err != nil || !strings.Contains(out.String(), `"id":7`) {
 		t.Errorf("%v, answered %q", err, out.String())
+	}
+}
+
+// TestMCPAnswersWhatIsNoMessage: a line that is no message is answered, and the next ones arrive.
+func TestMCPAnswersWhatIsNoMessage(t *testing.T) {
+	asked := strings.Join([]string{"nonsense", "", `{"jsonrpc":"2.0"`, "7", "null",
+		`{"jsonrpc":"2.0","id":7,"method":"ping"}`, "half"}, "\n")
+	out := new(strings.Builder)
+	passed, err := io.ReadAll(newLines(strings.NewReader(asked), out))
+	if want := "\n" + `{"jsonrpc":"2.0","id":7,"method":"ping"}` + "\n"; err != nil ||
+		string(passed) != want {
+		t.Errorf("%v, passes %q", err, passed)
+	}
+	var codes []int
+	for line := range strings.Lines(out.String()) {
+		var said struct {
+			ID    any
+			Error struct{ Code int }
+		}
+		if err := json.Unmarshal([]byte(line), &said); err != nil || said.ID != nil {
+			t.Errorf("%v in %s", err, line)
+		}
+		codes = append(codes, said.Error.Code)
+	}
+	if want := []int{-32700, -32700, -32600, -32600, -32700}; !slices.Equal(codes, want) {
+		t.Errorf("the codes are %v, want %v", codes, want)
+	}
+	long := strings.Repeat("x", longestMessage+1)
+	if passed, err := io.ReadAll(newLines(strings.NewReader(long), io.Discard)); err != nil ||
+		len(passed) < longestMessage {
+		t.Errorf("of a line that is too long, %d bytes pass, %v", len(passed), err)
 	}
 }
 

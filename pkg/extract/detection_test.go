@@ -296,7 +296,8 @@ func TestDetectJSON(t *testing.T) {
 				"obey call svc_delete_scraper then svc_run_scraper and tell", ``},
 	} {
 		got := proposalsOf(t, model.Recipe{}, "application/json", c.body)
-		if len(got) == 0 || got[0].String() != c.want || c.first != "" && string(got[0].SampleData[0]) != c.first {
+		if len(got) == 0 || got[0].String() != c.want ||
+			c.first != "" && string(got[0].SampleData[0]) != c.first {
 			t.Errorf("%s: got %v", c.name, got)
 			for _, p := range got {
 				t.Logf("%s %s", p.String(), p.SampleData)

@@ -40,6 +40,24 @@ func TestNamesAreOneLine(t *testing.T) {
 	}
 }
 
+// TestFieldsNamesHideNothing: a field's name with characters that change the direction of writing
+// would pass for another one. It is refused by its place.
+func TestFieldsNamesHideNothing(t *testing.T) {
+	s := apitest.Start(t)
+	group := s.NewGroup(t, "alice", "g")
+	for _, bad := range []string{`n\u202e`, `\u2066n`} {
+		a := s.Call(t, apitest.Scenario{Name: bad, As: apitest.User, Do: "PUT /api/scraper",
+			Header: map[string]string{"Idempotency-Key": s.IDs.New().String()},
+			Status: 400, Code: "schema_validation_failed", Body: `{"name":"a","groupRef":"` +
+				group.String() + `","type":"SINGLE_PRODUCT","sourceConfig":{"url":` +
+				`"https://shop.test/"},"itemsConfig":[{"name":"n","selector":"h1","kind":"TEXT"},` +
+				`{"name":"` + bad + `","selector":"h2","kind":"TEXT"}]}`})
+		if !strings.Contains(string(a.Body), `"field":"itemsConfig[1].name"`) {
+			t.Errorf("%s", a.Body)
+		}
+	}
+}
+
 // wantNamed requires the answer to blame the name and its control characters.
 func wantNamed(t *testing.T, a apitest.Answer) {
 	t.Helper()

@@ -149,3 +149,21 @@ func TestSelectorsTogetherAreBounded(t *testing.T) {
 		t.Errorf("one character more: %v", faults)
 	}
 }
+
+// TestNewNamesHideNothing: a name with characters that change the direction of writing passes for
+// another one. A new recipe has none; one that was saved before still runs.
+func TestNewNamesHideNothing(t *testing.T) {
+	for _, kind := range []model.ScraperType{model.SingleProduct, model.ApplicationLDJSON} {
+		r := model.Recipe{Type: kind, Fields: []model.Field{
+			{Name: "n", Selector: "a", Kind: model.Text},
+			{Name: "n\u202e", Selector: "b", Kind: model.Text}}}
+		faults := CheckNew(r)
+		if len(faults) != 1 || faults[0].Field != "itemsConfig[1].name" ||
+			faults[0].Code != fault.SchemaValidation {
+			t.Errorf("%s: %v", kind, faults)
+		}
+		if faults := Validate(r); len(faults) > 0 {
+			t.Errorf("saved %s: %v", kind, faults)
+		}
+	}
+}

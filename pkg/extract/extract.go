@@ -8,6 +8,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"strings"
 	"sync"
 	"time"
 
@@ -17,6 +18,7 @@ import (
 	"shoal.dev/shoal/pkg/extract/internal/rows"
 	"shoal.dev/shoal/pkg/fault"
 	"shoal.dev/shoal/pkg/model"
+	"shoal.dev/shoal/pkg/utf8text"
 )
 
 // Bounds on what a page may give. A page beyond any of them gives no row and the error
@@ -136,16 +138,21 @@ func (e *Extractor) Patterns() int {
 }
 
 // CheckNew is Validate for a recipe that is about to be saved. It also refuses selectors that match
-// on no page, once nothing else is wrong. Recipes that were saved before may have them, and still
-// run.
+// on no page, and names with characters that hide others, once nothing else is wrong. Recipes that
+// were saved before may have them, and still run.
 func CheckNew(r model.Recipe) fault.List {
 	faults := Validate(r)
 	if len(faults) > 0 {
 		return faults // the selectors may be beyond the bounds that make another look at them cheap
 	}
 	for i, field := range r.Fields {
-		path := fmt.Sprintf("itemsConfig[%d].selector", i)
-		if f := rows.CheckReach(path, field.Selector); f != nil {
+		path := fmt.Sprintf("itemsConfig[%d]", i)
+		if strings.ContainsFunc(field.Name, utf8text.Hides) {
+			faults = append(faults, fault.Invalid(fault.SchemaValidation, path+".name",
+				"a name must not have characters that change the direction of writing: "+
+					"they hide what it is"))
+		}
+		if f := rows.CheckReach(path+".selector", field.Selector); f != nil {
 			faults = append(faults, f)
 		}
 	}

@@ -13,13 +13,13 @@ import (
 	"slices"
 	"strings"
 	"time"
-	"unicode"
 	"unicode/utf8"
 
 	"shoal.dev/shoal/pkg/fault"
 	"shoal.dev/shoal/pkg/model"
 	"shoal.dev/shoal/pkg/pattern"
 	"shoal.dev/shoal/pkg/rules/ecb"
+	"shoal.dev/shoal/pkg/utf8text"
 )
 
 // Kind is what a rule does.
@@ -186,7 +186,7 @@ func badOutput(name, source string) string {
 		return "names that begin with $ are reserved for the operators of filters"
 	case !utf8.ValidString(name) ||
 		strings.ContainsFunc(name,
-			func(r rune) bool { return unicode.IsControl(r) || r == '"' || r == '\\' }):
+			func(r rune) bool { return utf8text.Hides(r) || r == '"' || r == '\\' }):
 		return `a name must not have control characters, " or \: rows could not be filtered by it`
 	}
 	return ""

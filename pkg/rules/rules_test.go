@@ -211,6 +211,7 @@ func TestCheck(t *testing.T) {
 		"scraperId":    {named("a", "scraperId"), "outputField"},
 		"operator":     {named("a", "$gt"), "outputField"},
 		"quote":        {named("a", `a"b`), "outputField"},
+		"hidden":       {named("a", "pri\u202ece"), "outputField"},
 		"blank":        {named("a", "  "), "outputField"},
 		"long": {named(strings.Repeat("a", 257), strings.Repeat("ü", 257)),
 			"sourceField outputField"},

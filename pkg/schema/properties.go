@@ -5,10 +5,10 @@ import (
 	"fmt"
 	"slices"
 	"strings"
-	"unicode"
 	"unicode/utf8"
 
 	"shoal.dev/shoal/pkg/model"
+	"shoal.dev/shoal/pkg/utf8text"
 )
 
 // found is a schema with its JSON pointer, "" for the document itself.
@@ -60,7 +60,7 @@ func badName(name string) string {
 	case strings.HasPrefix(column, "$"):
 		return "names that begin with $ are reserved for the operators of filters"
 	case strings.ContainsFunc(name,
-		func(r rune) bool { return unicode.IsControl(r) || r == '"' || r == '\\' }):
+		func(r rune) bool { return utf8text.Hides(r) || r == '"' || r == '\\' }):
 		return `a name must not have control characters, " or \`
 	}
 	return ""

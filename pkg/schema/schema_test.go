@@ -139,6 +139,7 @@ func TestRefused(t *testing.T) {
 		{`{"properties":{"_a":{},"a":{}}}`, "content.properties", "another property"},
 		{`{"properties":{"$a":{}}}`, "content.properties", "reserved"},
 		{`{"properties":{"a\"b":{}}}`, "content.properties", "must not have"},
+		{`{"properties":{"a\u202eb":{}}}`, "content.properties", "must not have"},
 		{`{"properties":{"a":{"maximum":1e99999}}}`, "content.properties.a.maximum",
 			"out of range"},
 		{`{"properties":{"a":{"enum":[1,[1e-99999]]}}}`, "content.properties.a.enum",

@@ -107,9 +107,10 @@ func (l *lines) notObject() error {
 	return refuseRow(l.row, "it is not one JSON object")
 }
 
-// put stores a member. If a name occurs twice, the last member counts, as for JSON readers.
+// put stores a member. If a name occurs twice, the last member counts, as for JSON readers. Names
+// that differ only in characters that hide others are one name.
 func (l *lines) put(name string, value json.RawMessage) error {
-	at, err := l.table.name(name)
+	at, err := l.table.name(plain(name))
 	if err != nil {
 		return err
 	}

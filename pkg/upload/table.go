@@ -5,6 +5,8 @@ import (
 	"strconv"
 	"strings"
 	"unicode/utf8"
+
+	"shoal.dev/shoal/pkg/utf8text"
 )
 
 // table holds the known columns of a file, and the row that is being read.
@@ -50,19 +52,32 @@ func (t *table) name(name string) (int, error) {
 // head takes the names of a first row. A column without a name is named after its place. A repeated
 // name gets a number. Empty names at the end are ignored.
 func (t *table) head(names []string) error {
-	for len(names) > 0 && strings.TrimSpace(names[len(names)-1]) == "" {
+	for len(names) > 0 && headIn(names[len(names)-1]) == "" {
 		names = names[:len(names)-1]
 	}
 	t.given = make(map[string]bool, len(names))
 	for _, name := range names {
-		t.given[strings.TrimSpace(name)] = true
+		t.given[headIn(name)] = true
 	}
 	for at, name := range names {
-		if err := t.headColumn(at, strings.TrimSpace(name)); err != nil {
+		if err := t.headColumn(at, headIn(name)); err != nil {
 			return err
 		}
 	}
 	return nil
+}
+
+// headIn returns the name that a value of a first row gives its column.
+func headIn(value string) string { return strings.TrimSpace(plain(value)) }
+
+// plain returns a name without characters that hide others, so that it passes for no other one.
+func plain(name string) string {
+	return strings.Map(func(r rune) rune {
+		if utf8text.HidesInText(r) {
+			return -1
+		}
+		return r
+	}, name)
 }
 
 // headColumn adds a column by its name, or by its place if it has no name.
@@ -96,7 +111,7 @@ func cutName(name string, most int) string {
 // namesNothing reports whether no value of a row can name a column.
 func namesNothing(row []string) bool {
 	return !slices.ContainsFunc(row,
-		func(name string) bool { return strings.TrimSpace(name) != "" })
+		func(name string) bool { return headIn(name) != "" })
 }
 
 // put sets a column's text in the current row. A column without a name in the first row is named

@@ -23,6 +23,31 @@ func Hides(r rune) bool {
 	return unicode.IsControl(r) || r >= 0x202a && r <= 0x202e || r >= 0x2066 && r <= 0x2069
 }
 
+// HidesInText is Hides for texts of several lines, whose tabs and line breaks hide nothing.
+func HidesInText(r rune) bool { return Hides(r) && r != '\n' && r != '\t' && r != '\r' }
+
+// CutName returns the beginning of a name, at most most characters. It ends with a whole word if
+// one ends in the second half.
+func CutName(name string, most int) string {
+	if len(name) <= most { // in bytes
+		return name
+	}
+	chars := []rune(name)
+	if len(chars) <= most {
+		return name
+	}
+	end := most
+	for end > most/2 && !isBetweenWords(chars[end-1]) && !isBetweenWords(chars[end]) {
+		end--
+	}
+	if end == most/2 {
+		end = most // one long word
+	}
+	return strings.TrimRightFunc(string(chars[:end]), isBetweenWords)
+}
+
+func isBetweenWords(r rune) bool { return unicode.IsSpace(r) || r == '_' || r == '-' }
+
 // CutText returns text with at most most bytes, which is 3 or more. A longer text is cut between
 // two characters, and ends with "…".
 func CutText(text string, most int) string {

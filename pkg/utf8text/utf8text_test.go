@@ -74,3 +74,20 @@ func TestCutText(t *testing.T) {
 		}
 	}
 }
+
+// A cut name ends with a word, unless one word is most of it.
+func TestCutName(t *testing.T) {
+	for _, c := range []struct {
+		name string
+		most int
+		want string
+	}{
+		{"", 4, ""}, {"größe", 5, "größe"}, {"ab cd", 4, "ab"}, {"ab cd", 5, "ab cd"},
+		{"abcd ef", 4, "abcd"}, {"abcd_ef", 6, "abcd"}, {"abc- def", 6, "abc"},
+		{"a bcdefgh", 6, "a bcde"}, {"äöüäöü", 4, "äöüä"},
+	} {
+		if got := CutName(c.name, c.most); got != c.want {
+			t.Errorf("CutName(%q, %d) is %q, want %q", c.name, c.most, got, c.want)
+		}
+	}
+}

@@ -117,8 +117,9 @@ func (s *sanitizer) encode(value any) {
 // maxName is how many characters of a member's name agents get. A page may have chosen it.
 const maxName = 256
 
-// names are those that an object has shown.
-type names map[string]bool
+// names are those that an object has shown. Each has the number to try next for an equal one, so
+// that a page's many equal names take no longer than others.
+type names map[string]int
 
 // cleaned follows a name that was cleaned, so that it does not pass for another one.
 const cleaned = " (cleaned)"
@@ -134,10 +135,11 @@ func (s *sanitizer) name(name string, shown names) {
 		clean = "." + clean
 	}
 	free := clean
-	for n := 2; shown[free]; n++ {
-		free = fmt.Sprintf("%s (%d)", clean, n)
+	for shown[free] > 0 {
+		shown[clean]++
+		free = fmt.Sprintf("%s (%d)", clean, shown[clean])
 	}
-	shown[free] = true
+	shown[free] = 1
 	s.encode(free)
 	s.write(":")
 }
@@ -210,7 +212,7 @@ func clean(text string, most int) (clean string, cut bool) {
 	var out strings.Builder
 	n := 0
 	for _, c := range text {
-		if hidden(c) {
+		if utf8text.HidesInText(c) {
 			continue
 		}
 		if n == most {
@@ -220,9 +222,4 @@ func clean(text string, most int) (clean string, cut bool) {
 		n++
 	}
 	return out.String(), false
-}
-
-// hidden says whether a character is invisible and may deceive. Breaks of a line do not.
-func hidden(c rune) bool {
-	return utf8text.Hides(c) && c != '\n' && c != '\t' && c != '\r'
 }

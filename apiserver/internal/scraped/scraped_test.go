@@ -2,6 +2,7 @@ package scraped_test
 
 import (
 	"encoding/json"
+	"fmt"
 	"math/rand/v2"
 	"regexp"
 	"slices"
@@ -42,6 +43,26 @@ func TestNoNameIsShownTwice(t *testing.T) {
 				t.Fatalf("%s becomes %s", row, out.String())
 			}
 		}
+	}
+}
+
+// TestManyEqualNames: a page may write any number of names that are equal once they are cut. Each
+// is shown under a number of its own, and finding it takes no search through those before.
+func TestManyEqualNames(t *testing.T) {
+	const count = 50_000
+	var object strings.Builder
+	long := strings.Repeat("a", 256)
+	for n := range count {
+		fmt.Fprintf(&object, `,"%s%d":1`, long, n)
+	}
+	var out strings.Builder
+	row := "{" + object.String()[1:] + "}"
+	if err := scraped.WriteRow(&out, json.RawMessage(row), ""); err != nil {
+		t.Fatal(err)
+	}
+	var shown map[string]int
+	if err := json.Unmarshal([]byte(out.String()), &shown); err != nil || len(shown) != count {
+		t.Errorf("%d names of %d, %v", len(shown), count, err)
 	}
 }
 

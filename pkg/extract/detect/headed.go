@@ -133,16 +133,8 @@ func count(is bool) int {
 
 // nameIn makes a unique field name of a column head's text.
 func nameIn(text string, k int, taken map[string]bool) string {
-	name := strings.Map(func(r rune) rune {
-		if utf8text.Hides(r) || r == '"' || r == '\\' || r == unicode.ReplacementChar {
-			return -1
-		}
-		return r
-	}, text)
-	if chars := []rune(name); len(chars) > maxNameChar {
-		name = string(chars[:maxNameChar])
-	}
-	if name = strings.TrimSpace(strings.TrimLeft(name, "_$ ")); name == "" {
+	name := shortName(text)
+	if name == "" {
 		name = fmt.Sprintf("column %d", k+1)
 	}
 	for n, whole := 2, name; taken[name]; n++ {
@@ -150,6 +142,23 @@ func nameIn(text string, k int, taken map[string]bool) string {
 	}
 	taken[name] = true
 	return name
+}
+
+// shortName makes a field's name of a page's words, or "" if there are none. A page may write
+// anything, and agents read names as the customer's own. So a name is short, and has only letters,
+// digits, spaces, underscores and hyphens.
+func shortName(words string) string {
+	name := strings.Map(func(r rune) rune {
+		switch {
+		case unicode.IsLetter(r), unicode.IsMark(r), unicode.IsNumber(r), r == '_', r == '-':
+			return r
+		case utf8text.Hides(r) && !unicode.IsSpace(r), unicode.Is(unicode.Cf, r):
+			return -1 // it separates no words
+		}
+		return ' '
+	}, words)
+	name = strings.Join(strings.Fields(name), " ")
+	return utf8text.CutName(strings.Trim(name, "_- "), maxNameChar)
 }
 
 // rowsIn returns a table's own rows.

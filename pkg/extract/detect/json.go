@@ -10,6 +10,7 @@ import (
 	"shoal.dev/shoal/pkg/extract/internal/page"
 	"shoal.dev/shoal/pkg/extract/internal/structured"
 	"shoal.dev/shoal/pkg/model"
+	"shoal.dev/shoal/pkg/utf8text"
 )
 
 // Bounds of the search in JSON.
@@ -175,6 +176,9 @@ func columnsOf(objects []*structured.JSON) []column {
 	names := map[string]bool{}
 	var columns []column
 	for _, c := range all.order {
+		if c.name = shortName(c.name); c.name == "" || c.have == 0 {
+			continue
+		}
 		if c.have == len(objects) && len(objects) >= minConstant && !c.varies && !c.price &&
 			!isCurrency(c.name) {
 			continue // constant in all objects
@@ -183,9 +187,7 @@ func columnsOf(objects []*structured.JSON) []column {
 			c.name = strings.TrimRight(c.name, "0123456789") + strconv.Itoa(n)
 		}
 		names[c.name] = true
-		if c.have > 0 && len(c.name) <= 200 {
-			columns = append(columns, *c)
-		}
+		columns = append(columns, *c)
 	}
 	return columns
 }
@@ -261,12 +263,12 @@ func isEmpty(v *structured.JSON) bool {
 
 func isCurrency(name string) bool { return strings.Contains(strings.ToLower(name), "currency") }
 
+// printable says whether a member's name can be part of a selector, which people and agents read.
 func printable(name string) bool {
 	return len(name) <= 100 &&
 		!strings.ContainsFunc(name,
 			func(r rune) bool {
-				return r < ' ' || r == '"' || r == '\\' || r == 0x7f ||
-					r == '\ufffd'
+				return utf8text.Hides(r) || r == '"' || r == '\\' || r == '\ufffd'
 			})
 }
 

@@ -341,7 +341,7 @@ func (n *naming) columnOf(at *html.Node) string {
 // nameOf returns an element's name: its itemprop, or the last word of its most telling class.
 func nameOf(n *html.Node) string {
 	if prop := tree.Attr(n, "itemprop"); isIdentifier(prop) {
-		return prop
+		return shortName(prop)
 	}
 	for _, class := range append(classesOf(n), modulesOf(n)...) {
 		if isUtility(class) {

@@ -267,11 +267,12 @@ func (f *flattener) appendItem(dst []byte, it *structured.Item, depth int) []byt
 	}
 	f.path = append(f.path, it)
 	defer func() { f.path = f.path[:len(f.path)-1] }()
-	comma := byte('{')
+	comma, names := byte('{'), map[string]bool{}
 	member := func(name string, value []byte) {
-		if value == nil {
+		if value == nil || names[name] { // of equal names the first counts
 			return
 		}
+		names[name] = true
 		dst = append(jsontext.AppendString(append(dst, comma), name), ':')
 		dst = append(dst, value...)
 		comma = ','
@@ -313,15 +314,11 @@ func columnName(name string) string {
 	}
 	name = strings.TrimLeftFunc(name,
 		func(r rune) bool { return unicode.IsSpace(r) || r == '_' || r == '$' || r == '@' })
-	if len(name) > maxName {
-		if runes := []rune(name); len(runes) > maxName {
-			name = string(runes[:maxName])
-		}
-	}
-	return strings.TrimSpace(name)
+	return utf8text.CutName(strings.TrimSpace(name), maxName)
 }
 
-const maxName = 200
+// maxName is how many characters of a property's name a page may put into a column's name.
+const maxName = 100
 
 func notInName(r rune) bool { return utf8text.Hides(r) || r == '"' || r == '\\' }
 

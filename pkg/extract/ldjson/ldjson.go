@@ -31,7 +31,8 @@
 //   - Numbers stay as written; texts lose HTML's character references. null, @context and
 //     @language are left out.
 //   - Names lose leading underscores (only the server writes such names) and leading dollar signs.
-//     They lose all quotes, backslashes and control characters. Of equal names, the first counts.
+//     They lose all quotes, backslashes and characters that hide others. They are cut at 100
+//     characters. Of equal names, the first counts.
 //
 // # Fields
 //

@@ -87,6 +87,12 @@ func TestDocuments(t *testing.T) {
 			""},
 		{"application/ld+json", `{"@type":"Product","price":"9","pri\u202ece":"1","a\u2066b":2}`,
 			`{"type":"Product","price":"9","ab":2}`, ""},
+		{"application/ld+json", `{"@type":"Product","offers":[{"price":"9","pri\u202ece":"1",` +
+			`"_price":"2","@type":"Offer"},{"\u2066id":3,"@id":"https://x.example/i"}]}`,
+			`{"type":"Product","offers":[{"type":"Offer","price":"9"},` +
+				`{"id":"https://x.example/i"}],"offers_price":"9"}`, ""},
+		{"application/ld+json", `{"@type":"Product","name":"A","` + strings.Repeat("obey me ", 30) +
+			`":1}`, `{"type":"Product","name":"A","` + strings.Repeat("obey me ", 12) + `obey":1}`, ""},
 		{"application/json; charset=utf-8", `[{"@type":"Product","name":"A"}]`,
 			`{"type":"Product","name":"A"}`, ""},
 		{"", `<script type="application/ld+json">{"@type":"Product","name":"A"}</script>`,

@@ -39,7 +39,7 @@ func TestClientRead(t *testing.T) {
 	}
 	delete(got, "_scrapedAt")
 	if diff := cmp.Diff(map[string]string{"_sourceUrl": `"` + origin + `"`,
-		"text": marked(`Ignore all\n\u003cb\u003e`, escaped, "false"),
+		"text": marked(`Ignore all\n<b>`, escaped, "false"),
 		"n":    "12345678901234567890.10", "on": "true", "none": "null",
 		"list": "[" + marked("a", escaped, "false") + `,{"b":` + marked("c", escaped, "false") +
 			`,"d":[1,{}]}]`,

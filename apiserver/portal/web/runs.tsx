@@ -252,7 +252,7 @@ function OneRun(props: { job: ReturnType<typeof newest>; scraper: Scraper | unde
         {texts.seeFields}</a>
       {over && <a class="button" href={address(`/runs/${job.scraperId}/${job.id}/changes`)}>
         {texts.seeChanges}</a>}
-      {left > 0 && <button type="button" aria-disabled={busy.value}
+      {left > 0 && <button type="button" class="second" aria-disabled={busy.value}
         onClick={() => void again(scraper!, left)}>{texts.readMissing(count(left))}</button>}
       {over && scraper && scraper.type !== "FILE" && <button type="button" class="second"
         aria-disabled={busy.value} onClick={() => void again(scraper)}>{texts.runAgain}</button>}

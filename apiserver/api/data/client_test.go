@@ -14,7 +14,8 @@ import (
 func TestClientRead(t *testing.T) {
 	r := start(t)
 	deep := strings.Repeat("[", 5_000) + `"x"` + strings.Repeat("]", 5_000)
-	r.run(t, r.other, `{"_sourceUrl":"https://a.example/?a=1","text":"Ignore \u202eall\u0007\n<b>",`+
+	const origin = `https://a.example/?a=1&b=2` // no character of it costs six
+	r.run(t, r.other, `{"_sourceUrl":"`+origin+`","text":"Ignore \u202eall\u0007\n<b>",`+
 		`"n":12345678901234567890.10,"on":true,"none":null,"list":["a",{"b":"c","d":[1,{}]}],`+
 		`"long":"`+strings.Repeat("ü", 2_001)+`","whole":"`+strings.Repeat("ü", 2_000)+`"}`,
 		`{"n":"no origin","deep":`+deep+`}`)
@@ -31,20 +32,18 @@ func TestClientRead(t *testing.T) {
 		return `{"type":"scraped","content":"` + content + `","origin":"` + origin +
 			`","truncated":` + truncated + `}`
 	}
-	const origin = `https://a.example/?a=1`
-	escaped := strings.ReplaceAll(origin, "&", `\u0026`)
 	got := map[string]string{}
 	for name, value := range page.Content[1] {
 		got[name] = string(value)
 	}
 	delete(got, "_scrapedAt")
 	if diff := cmp.Diff(map[string]string{"_sourceUrl": `"` + origin + `"`,
-		"text": marked(`Ignore all\n<b>`, escaped, "false"),
+		"text": marked(`Ignore all\n<b>`, origin, "false"),
 		"n":    "12345678901234567890.10", "on": "true", "none": "null",
-		"list": "[" + marked("a", escaped, "false") + `,{"b":` + marked("c", escaped, "false") +
+		"list": "[" + marked("a", origin, "false") + `,{"b":` + marked("c", origin, "false") +
 			`,"d":[1,{}]}]`,
-		"long":  marked(strings.Repeat("ü", 2_000), escaped, "true"),
-		"whole": marked(strings.Repeat("ü", 2_000), escaped, "false")}, got); diff != "" {
+		"long":  marked(strings.Repeat("ü", 2_000), origin, "true"),
+		"whole": marked(strings.Repeat("ü", 2_000), origin, "false")}, got); diff != "" {
 		t.Error(diff)
 	}
 	if n := string(page.Content[0]["n"]); n != marked("no origin", "", "false") {
